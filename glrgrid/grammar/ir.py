@@ -1,0 +1,111 @@
+"""The grammar intermediate representation (IR): what every front end produces and every engine reads.
+
+A :class:`GrammarIR` is a plain context-free grammar (no EBNF) over terminals whose languages are :data:`Expr` trees. It is
+the only thing the Rust compiler and the executable specification (:mod:`glrgrid.reference`) share.
+
+Symbols
+    In a production's right-hand side, ``i >= 0`` is terminal ``i`` and ``~j`` (negative) is nonterminal ``j``.
+
+Terminal expressions
+    Nested tuples, the first item a tag. They denote languages of *byte strings*; code points are UTF-8.
+
+    =============================== ====================================================================
+    ``("lit", text)``               the UTF-8 bytes of ``text``
+    ``("bytes", (b, ...))``         these bytes
+    ``("class", ((lo, hi), ...))``  one code point out of inclusive ranges (surrogates never match)
+    ``("byteclass", ((lo, hi),..))`` one byte out of inclusive ranges
+    ``("cat", (e, ...))``           concatenation (of nothing: the empty string)
+    ``("alt", (e, ...))``           union (of nothing: the empty language)
+    ``("repeat", e, min, max)``     ``min`` to ``max`` copies, ``max`` may be ``None``
+    ``("and", (e, ...))``           intersection
+    ``("not", e)``                  complement within all byte strings
+    =============================== ====================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Expr", "GrammarIR", "Nonterminal", "Position", "Production", "Terminal"]
+
+Expr = tuple[Any, ...]
+Position = tuple[int, int]
+"""1-based (line, column)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """One terminal.
+
+    Among the terminals that match the same longest prefix, the highest ``(priority, literal)`` wins; equals are all
+    candidates.
+    """
+
+    name: str
+    expr: Expr
+    priority: int = 0
+    literal: bool = False
+    ignored: bool = False
+    reject: bool = False
+    """Takes part in the longest match, but no stack can ever shift it."""
+    fallback: int | None = None
+    """Terminal whose action is used in LR states where this one has none."""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nonterminal:
+    """One nonterminal."""
+
+    name: str
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """``lhs -> rhs``; ``name`` is the alias, or the rule's name, by which roles select productions."""
+
+    lhs: int
+    rhs: tuple[int, ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarIR:
+    """A grammar in the form every engine reads."""
+
+    start: int
+    terminals: tuple[Terminal, ...]
+    nonterminals: tuple[Nonterminal, ...]
+    productions: tuple[Production, ...]
+    lexer: str = "basic"
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def to_json(self) -> str:
+        """Serialise to canonical JSON; equal grammars give equal text, and the text is what is fingerprinted."""
+        terminals = [
+            {
+                "name": t.name,
+                "expr": t.expr,
+                "priority": t.priority,
+                "literal": t.literal,
+                "ignored": t.ignored,
+                "reject": t.reject,
+                "fallback": t.fallback,
+                "position": t.position,
+            }
+            for t in self.terminals
+        ]
+        return json.dumps(
+            {
+                "start": self.start,
+                "lexer": self.lexer,
+                "terminals": terminals,
+                "nonterminals": [{"name": n.name, "position": n.position} for n in self.nonterminals],
+                "productions": [{"lhs": p.lhs, "rhs": p.rhs, "name": p.name} for p in self.productions],
+            },
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
