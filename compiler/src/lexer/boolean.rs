@@ -1,0 +1,87 @@
+//! Complement and intersection of DFAs. Results are trimmed: every state but the start is live.
+
+use rustc_hash::FxHashMap;
+
+use super::DEAD;
+use super::determinize::{Dfa, Overflow};
+use super::minimize::renumber;
+
+/// The DFA of all byte strings.
+pub(super) fn all_strings() -> Dfa {
+    Dfa { byte_class: [0; 256], class_count: 1, next: vec![1, 1], cand: vec![1, 1] }
+}
+
+/// The DFA of the byte strings that `dfa` does not accept.
+pub(super) fn complement(dfa: &Dfa) -> Dfa {
+    let sink = dfa.state_count() as u32;
+    let mut next: Vec<u32> = dfa.next.iter().map(|&t| if t == DEAD { sink } else { t }).collect();
+    next.extend(std::iter::repeat_n(sink, dfa.class_count));
+    let cand = dfa.cand.iter().chain([&0]).map(|&cand| u32::from(cand == 0)).collect();
+    trim(Dfa { next, cand, ..*dfa })
+}
+
+/// The DFA of the byte strings that both accept.
+pub(super) fn intersection(a: &Dfa, b: &Dfa, max_states: usize) -> Result<Dfa, Overflow> {
+    let mut class_ids: FxHashMap<(u8, u8), u8> = FxHashMap::default();
+    let mut classes: Vec<(usize, usize)> = Vec::new();
+    let mut byte_class = [0u8; 256];
+    for byte in 0..256 {
+        let pair = (a.byte_class[byte], b.byte_class[byte]);
+        byte_class[byte] = *class_ids.entry(pair).or_insert_with(|| {
+            classes.push((pair.0.into(), pair.1.into()));
+            (classes.len() - 1) as u8
+        });
+    }
+    // Neither start has a transition into it, so the pair (0, 0) has none either.
+    let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut pairs = vec![(0u32, 0u32)];
+    let (mut next, mut cand) = (Vec::new(), Vec::new());
+    while let Some(&(p, q)) = pairs.get(cand.len()) {
+        let (p, q) = (p as usize, q as usize);
+        cand.push(u32::from(a.cand[p] != 0 && b.cand[q] != 0));
+        for &(in_a, in_b) in &classes {
+            let pair = (a.row(p)[in_a], b.row(q)[in_b]);
+            if pair.0 == DEAD || pair.1 == DEAD {
+                next.push(DEAD);
+                continue;
+            }
+            next.push(*ids.entry(pair).or_insert_with(|| {
+                pairs.push(pair);
+                pairs.len() as u32 - 1
+            }));
+        }
+        if pairs.len() > max_states {
+            return Err(Overflow::States(max_states));
+        }
+    }
+    Ok(trim(Dfa { byte_class, class_count: classes.len(), next, cand }))
+}
+
+/// Drop the transitions to states that cannot reach an accepting one, then the states that nothing leads to any more.
+fn trim(mut dfa: Dfa) -> Dfa {
+    let k = dfa.class_count;
+    let mut sources: Vec<Vec<u32>> = vec![Vec::new(); dfa.state_count()];
+    for q in 0..dfa.state_count() {
+        for &target in dfa.row(q).iter().filter(|&&t| t != DEAD) {
+            if sources[target as usize].last() != Some(&(q as u32)) {
+                sources[target as usize].push(q as u32);
+            }
+        }
+    }
+    let mut live: Vec<bool> = dfa.cand.iter().map(|&cand| cand != 0).collect();
+    let mut stack: Vec<u32> = (0..dfa.state_count() as u32).filter(|&q| live[q as usize]).collect();
+    while let Some(q) = stack.pop() {
+        for &source in &sources[q as usize] {
+            if !std::mem::replace(&mut live[source as usize], true) {
+                stack.push(source);
+            }
+        }
+    }
+    for target in dfa.next.iter_mut().filter(|t| **t != DEAD) {
+        if !live[*target as usize] {
+            *target = DEAD;
+        }
+    }
+    debug_assert_eq!(dfa.next.len(), k * dfa.state_count());
+    renumber(&dfa, 0)
+}

@@ -1,0 +1,247 @@
+//! NFA → DFA by subset construction.
+//!
+//! A subset is the sorted list of the NFA states that matter: those that read a byte or accept. ε-closures of single
+//! states are computed once and kept. Most transitions lead to the closure of a single NFA state, which is looked up by
+//! that state without building its subset; the others gather the targets of each byte class. Bytes that no NFA state
+//! tells apart by a range's end share a class; the coarsest classes are found after minimisation.
+//!
+//! The start is not interned: a transition into an equal subset makes a second state, so nothing ever leads to state 0.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::nfa::{Nfa, Range, State};
+use super::{DEAD, LexerLimits};
+use crate::grammar::ir::TerminalId;
+
+/// A deterministic automaton without names: state 0 is the start and nothing leads to it.
+#[derive(Debug, Clone)]
+pub(super) struct Dfa {
+    pub(super) byte_class: [u8; 256],
+    pub(super) class_count: usize,
+    pub(super) next: Vec<u32>,
+    /// 0: does not accept; the other numbers are the caller's.
+    pub(super) cand: Vec<u32>,
+}
+
+impl Dfa {
+    pub(super) fn state_count(&self) -> usize {
+        self.cand.len()
+    }
+
+    pub(super) fn row(&self, q: usize) -> &[u32] {
+        &self.next[q * self.class_count..][..self.class_count]
+    }
+}
+
+/// Which limit a construction passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overflow {
+    States(usize),
+    Elements(usize),
+}
+
+/// Determinise `nfa`; `candidates` numbers the sorted, non-empty sets of terminals that states accept.
+pub(super) fn determinize(
+    nfa: &Nfa,
+    start: u32,
+    limits: &LexerLimits,
+    mut candidates: impl FnMut(&[TerminalId]) -> u32,
+) -> Result<Dfa, Overflow> {
+    let (byte_class, class_count) = byte_classes(nfa);
+    let mut subsets = Subsets::new(nfa, limits);
+    subsets.start(start)?;
+    let mut next: Vec<u32> = Vec::new();
+    let mut cand = Vec::new();
+    let mut accepting: Vec<TerminalId> = Vec::new();
+    let mut readers: Vec<&[Range]> = Vec::new();
+    let mut buckets: Vec<Vec<u32>> = vec![Vec::new(); class_count];
+    let classes = |r: &Range| usize::from(byte_class[usize::from(r.lo)])..=usize::from(byte_class[usize::from(r.hi)]);
+
+    while cand.len() < subsets.sets.len() {
+        accepting.clear();
+        readers.clear();
+        let set = Rc::clone(&subsets.sets[cand.len()]);
+        for &s in set.iter() {
+            match nfa.states[s as usize] {
+                State::Ranges(from, to) => readers.push(&nfa.ranges[from as usize..to as usize]),
+                State::Accept(id) => accepting.push(id),
+                State::Union(..) => unreachable!("closures hold no unions"),
+            }
+        }
+        accepting.sort_unstable();
+        accepting.dedup();
+        cand.push(if accepting.is_empty() { 0 } else { candidates(&accepting) });
+
+        let row = next.len();
+        next.resize(row + class_count, DEAD);
+        if let [ranges] = readers[..] {
+            for range in ranges {
+                let target = subsets.of_state(range.target)?;
+                for class in classes(range) {
+                    next[row + class] = target;
+                }
+            }
+            continue;
+        }
+        for range in readers.iter().copied().flatten() {
+            for class in classes(range) {
+                buckets[class].push(range.target);
+            }
+        }
+        for class in 0..class_count {
+            if class > 0 && buckets[class] == buckets[class - 1] {
+                next[row + class] = next[row + class - 1];
+            } else {
+                next[row + class] = subsets.of_states(&buckets[class])?;
+            }
+        }
+        buckets.iter_mut().for_each(Vec::clear);
+    }
+    Ok(Dfa { byte_class, class_count, next, cand })
+}
+
+/// Classes of adjacent bytes between which no range begins or ends.
+fn byte_classes(nfa: &Nfa) -> ([u8; 256], usize) {
+    let mut begins = [false; 257];
+    for range in &nfa.ranges {
+        begins[usize::from(range.lo)] = true;
+        begins[usize::from(range.hi) + 1] = true;
+    }
+    let mut byte_class = [0u8; 256];
+    for b in 1..256 {
+        byte_class[b] = byte_class[b - 1] + u8::from(begins[b]);
+    }
+    (byte_class, usize::from(byte_class[255]) + 1)
+}
+
+/// The subsets found so far, numbered.
+struct Subsets<'a> {
+    nfa: &'a Nfa,
+    limits: &'a LexerLimits,
+    sets: Vec<Rc<[u32]>>,
+    ids: FxHashMap<Rc<[u32]>, u32>,
+    /// NFA state → number of its closure as a subset, or [`DEAD`] while it was not asked for.
+    of_state: Vec<u32>,
+    /// NFA state → its closure as a part of `closures`; (0, 0) while it was not asked for.
+    closure_of: Vec<(u32, u32)>,
+    closures: Vec<u32>,
+    elements: usize,
+    seen: Vec<u32>,
+    epoch: u32,
+    stack: Vec<u32>,
+    scratch: Vec<u32>,
+}
+
+impl<'a> Subsets<'a> {
+    fn new(nfa: &'a Nfa, limits: &'a LexerLimits) -> Self {
+        let count = nfa.states.len();
+        Self {
+            nfa,
+            limits,
+            sets: Vec::new(),
+            ids: FxHashMap::default(),
+            of_state: vec![DEAD; count],
+            closure_of: vec![(0, 0); count],
+            closures: Vec::new(),
+            elements: 0,
+            seen: vec![0; count],
+            epoch: 0,
+            stack: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Make the closure of `state` subset 0, without making it known to look-ups.
+    fn start(&mut self, state: u32) -> Result<(), Overflow> {
+        let (from, to) = self.closure(state)?;
+        self.push(Rc::from(&self.closures[from..to]))?;
+        Ok(())
+    }
+
+    /// The subset that is the closure of one state.
+    fn of_state(&mut self, state: u32) -> Result<u32, Overflow> {
+        if self.of_state[state as usize] == DEAD {
+            let (from, to) = self.closure(state)?;
+            let set = std::mem::take(&mut self.closures);
+            let id = self.intern(&set[from..to]);
+            self.closures = set;
+            self.of_state[state as usize] = id?;
+        }
+        Ok(self.of_state[state as usize])
+    }
+
+    /// The subset that is the closure of several states; [`DEAD`] for none.
+    fn of_states(&mut self, states: &[u32]) -> Result<u32, Overflow> {
+        match states {
+            [] => return Ok(DEAD),
+            [state] => return self.of_state(*state),
+            [first, rest @ ..] if rest.iter().all(|state| state == first) => return self.of_state(*first),
+            _ => {}
+        }
+        let mut set = std::mem::take(&mut self.scratch);
+        set.clear();
+        for &state in states {
+            let (from, to) = self.closure(state)?;
+            set.extend_from_slice(&self.closures[from..to]);
+        }
+        set.sort_unstable();
+        set.dedup();
+        let id = self.intern(&set);
+        self.scratch = set;
+        id
+    }
+
+    fn intern(&mut self, set: &[u32]) -> Result<u32, Overflow> {
+        if let Some(&id) = self.ids.get(set) {
+            return Ok(id);
+        }
+        let set: Rc<[u32]> = Rc::from(set);
+        let id = self.push(Rc::clone(&set))?;
+        self.ids.insert(set, id);
+        Ok(id)
+    }
+
+    fn push(&mut self, set: Rc<[u32]>) -> Result<u32, Overflow> {
+        if self.sets.len() >= self.limits.max_dfa_states {
+            return Err(Overflow::States(self.limits.max_dfa_states));
+        }
+        self.count(set.len())?;
+        self.sets.push(set);
+        Ok(self.sets.len() as u32 - 1)
+    }
+
+    fn count(&mut self, elements: usize) -> Result<(), Overflow> {
+        self.elements += elements;
+        if self.elements > self.limits.max_subset_elements {
+            return Err(Overflow::Elements(self.limits.max_subset_elements));
+        }
+        Ok(())
+    }
+
+    /// The closure of `state`: where its sorted members lie in `closures`.
+    fn closure(&mut self, state: u32) -> Result<(usize, usize), Overflow> {
+        let (from, to) = self.closure_of[state as usize];
+        if from < to {
+            return Ok((from as usize, to as usize));
+        }
+        self.epoch += 1;
+        let from = self.closures.len();
+        self.stack.push(state);
+        while let Some(s) = self.stack.pop() {
+            if std::mem::replace(&mut self.seen[s as usize], self.epoch) == self.epoch {
+                continue;
+            }
+            match self.nfa.states[s as usize] {
+                State::Union(a, b) => self.stack.extend_from_slice(&self.nfa.epsilons[a as usize..b as usize]),
+                _ => self.closures.push(s),
+            }
+        }
+        let to = self.closures.len();
+        self.count(to - from)?;
+        self.closures[from..].sort_unstable();
+        self.closure_of[state as usize] = (from as u32, to as u32);
+        Ok((from, to))
+    }
+}

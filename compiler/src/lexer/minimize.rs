@@ -1,0 +1,251 @@
+//! The minimal DFA with the coarsest byte classes, numbered breadth first.
+//!
+//! Hopcroft's algorithm in the form of Valmari, "Fast brief practical DFA minimization" (2012): one partition of the
+//! states and one of the transitions refine each other, so undefined transitions cost nothing and need no sink state.
+//! O(m log m) for m transitions. We differ in the first partition: by candidate set, and the start by itself.
+
+use rustc_hash::FxHashMap;
+
+use super::DEAD;
+use super::determinize::Dfa;
+
+/// Minimise `dfa`, whose states are live; the start stays a state of its own.
+pub(super) fn minimize(dfa: Dfa) -> Dfa {
+    let dfa = merge_classes(dfa);
+    let block = refine(&dfa);
+    let count = block.iter().max().map_or(0, |max| max + 1) as usize;
+    let (k, mut next, mut cand) = (dfa.class_count, vec![DEAD; count * dfa.class_count], vec![0; count]);
+    for q in 0..dfa.state_count() {
+        // Block numbers are arbitrary but for the start; `renumber` gives the final ones.
+        let at = block[q] as usize;
+        cand[at] = dfa.cand[q];
+        for (to, &target) in next[at * k..(at + 1) * k].iter_mut().zip(dfa.row(q)) {
+            *to = if target == DEAD { DEAD } else { block[target as usize] };
+        }
+    }
+    let start = block[0];
+    renumber(&merge_classes(Dfa { next, cand, ..dfa }), start)
+}
+
+/// Drop the states that are not reachable from `start` and number the others breadth first in class order.
+pub(super) fn renumber(dfa: &Dfa, start: u32) -> Dfa {
+    let k = dfa.class_count;
+    let mut number = vec![DEAD; dfa.state_count()];
+    let mut order = vec![start];
+    number[start as usize] = 0;
+    let mut next = Vec::with_capacity(dfa.next.len());
+    let mut done = 0;
+    while done < order.len() {
+        for &target in dfa.row(order[done] as usize) {
+            if target != DEAD && number[target as usize] == DEAD {
+                number[target as usize] = order.len() as u32;
+                order.push(target);
+            }
+            next.push(if target == DEAD { DEAD } else { number[target as usize] });
+        }
+        done += 1;
+    }
+    debug_assert_eq!(next.len(), order.len() * k);
+    let cand = order.iter().map(|&q| dfa.cand[q as usize]).collect();
+    Dfa { next, cand, ..*dfa }
+}
+
+/// Merge the byte classes that no state tells apart and number classes by their first byte.
+fn merge_classes(dfa: Dfa) -> Dfa {
+    let k = dfa.class_count;
+    let mut class = vec![0u32; k]; // old class → class so far, numbered by first old class
+    let mut first = vec![0usize]; // class so far → its first old class
+    for q in 0..dfa.state_count() {
+        if first.len() == k {
+            break;
+        }
+        let row = dfa.row(q);
+        if (0..k).all(|c| row[c] == row[first[class[c] as usize]]) {
+            continue;
+        }
+        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        first.clear();
+        for c in 0..k {
+            class[c] = *ids.entry((class[c], row[c])).or_insert_with(|| {
+                first.push(c);
+                first.len() as u32 - 1
+            });
+        }
+    }
+    // Old classes need not be in byte order after an earlier merge or a product: number by first byte.
+    let mut number = vec![DEAD; first.len()];
+    let mut representative = Vec::with_capacity(first.len());
+    let mut byte_class = [0u8; 256];
+    for b in 0..256 {
+        let merged = class[usize::from(dfa.byte_class[b])] as usize;
+        if number[merged] == DEAD {
+            number[merged] = representative.len() as u32;
+            representative.push(first[merged]);
+        }
+        byte_class[b] = number[merged] as u8;
+    }
+    let mut next = Vec::with_capacity(dfa.state_count() * representative.len());
+    for q in 0..dfa.state_count() {
+        let row = dfa.row(q);
+        next.extend(representative.iter().map(|&c| row[c]));
+    }
+    Dfa { byte_class, class_count: representative.len(), next, cand: dfa.cand }
+}
+
+/// State → block of the coarsest partition that respects `cand`, the start and the transitions.
+fn refine(dfa: &Dfa) -> Vec<u32> {
+    let (n, k) = (dfa.state_count(), dfa.class_count);
+    // Transitions by class, so that the transitions of one class are one set of the first partition of transitions.
+    let mut class_size = vec![0u32; k + 1];
+    for q in 0..n {
+        for (c, &target) in dfa.row(q).iter().enumerate() {
+            class_size[c + 1] += u32::from(target != DEAD);
+        }
+    }
+    let mut free = prefix_sums(class_size);
+    let class_start = free.clone();
+    let total = class_start[k] as usize;
+    let (mut source, mut target) = (vec![0u32; total], vec![0u32; total]);
+    for q in 0..n {
+        for (c, &t) in dfa.row(q).iter().enumerate().filter(|&(_, &t)| t != DEAD) {
+            let at = free[c] as usize;
+            free[c] += 1;
+            (source[at], target[at]) = (q as u32, t);
+        }
+    }
+    let (incoming_start, incoming) = group_by(&target, n);
+
+    let keys: Vec<u32> = (0..n).map(|q| if q == 0 { 0 } else { dfa.cand[q] + 1 }).collect();
+    let mut blocks = Partition::by_key(&keys);
+    let mut cords = Partition::of_runs(total, &class_start);
+    let (mut block, mut cord) = (1, 0);
+    while cord < cords.set_count() {
+        for i in cords.members(cord) {
+            blocks.mark(source[cords.elements[i] as usize]);
+        }
+        blocks.split();
+        cord += 1;
+        while block < blocks.set_count() {
+            for i in blocks.members(block) {
+                let q = blocks.elements[i] as usize;
+                for &transition in &incoming[incoming_start[q] as usize..incoming_start[q + 1] as usize] {
+                    cords.mark(transition);
+                }
+            }
+            cords.split();
+            block += 1;
+        }
+    }
+    blocks.set_of
+}
+
+fn prefix_sums(mut sizes: Vec<u32>) -> Vec<u32> {
+    for i in 1..sizes.len() {
+        sizes[i] += sizes[i - 1];
+    }
+    sizes
+}
+
+/// The indices of `keys` grouped by key: group `g` is `indices[start[g]..start[g + 1]]`.
+fn group_by(keys: &[u32], key_count: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut sizes = vec![0u32; key_count + 1];
+    for &key in keys {
+        sizes[key as usize + 1] += 1;
+    }
+    let start = prefix_sums(sizes);
+    let mut free = start.clone();
+    let mut indices = vec![0u32; keys.len()];
+    for (i, &key) in keys.iter().enumerate() {
+        indices[free[key as usize] as usize] = i as u32;
+        free[key as usize] += 1;
+    }
+    (start, indices)
+}
+
+/// A refinable partition of 0..n. Marked members of a set lie at its front.
+struct Partition {
+    elements: Vec<u32>,
+    /// Element → its place in `elements`.
+    place: Vec<u32>,
+    set_of: Vec<u32>,
+    /// Set → (first place, end, marked members).
+    sets: Vec<(u32, u32, u32)>,
+    touched: Vec<u32>,
+}
+
+impl Partition {
+    fn by_key(keys: &[u32]) -> Self {
+        let count = keys.iter().max().map_or(0, |max| *max as usize + 1);
+        let (start, elements) = group_by(keys, count);
+        Self::new(elements, &start)
+    }
+
+    /// The elements 0..n, cut at `start`.
+    fn of_runs(n: usize, start: &[u32]) -> Self {
+        Self::new((0..n as u32).collect(), start)
+    }
+
+    fn new(elements: Vec<u32>, start: &[u32]) -> Self {
+        let mut place = vec![0; elements.len()];
+        for (at, &e) in elements.iter().enumerate() {
+            place[e as usize] = at as u32;
+        }
+        let mut set_of = vec![0; elements.len()];
+        let mut sets = Vec::new();
+        for bounds in start.windows(2).filter(|bounds| bounds[0] < bounds[1]) {
+            for &e in &elements[bounds[0] as usize..bounds[1] as usize] {
+                set_of[e as usize] = sets.len() as u32;
+            }
+            sets.push((bounds[0], bounds[1], 0));
+        }
+        Self { elements, place, set_of, sets, touched: Vec::new() }
+    }
+
+    fn set_count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// The places of the members of a set.
+    fn members(&self, set: usize) -> std::ops::Range<usize> {
+        self.sets[set].0 as usize..self.sets[set].1 as usize
+    }
+
+    fn mark(&mut self, element: u32) {
+        let set = self.set_of[element as usize];
+        let (first, _, marked) = &mut self.sets[set as usize];
+        let (from, to) = (self.place[element as usize], *first + *marked);
+        if from < to {
+            return; // already marked
+        }
+        if *marked == 0 {
+            self.touched.push(set);
+        }
+        *marked += 1;
+        let other = self.elements[to as usize];
+        self.elements.swap(from as usize, to as usize);
+        (self.place[element as usize], self.place[other as usize]) = (to, from);
+    }
+
+    /// Split every set with marked and unmarked members; the smaller part becomes a new set. Removes all marks.
+    fn split(&mut self) {
+        while let Some(set) = self.touched.pop() {
+            let (first, end, marked) = std::mem::take(&mut self.sets[set as usize]);
+            let middle = first + marked;
+            if middle == end {
+                self.sets[set as usize] = (first, end, 0);
+                continue;
+            }
+            let (small, large) = if marked <= end - middle {
+                ((first, middle, 0), (middle, end, 0))
+            } else {
+                ((middle, end, 0), (first, middle, 0))
+            };
+            self.sets[set as usize] = large;
+            let new = self.sets.len() as u32;
+            self.sets.push(small);
+            for &e in &self.elements[small.0 as usize..small.1 as usize] {
+                self.set_of[e as usize] = new;
+            }
+        }
+    }
+}

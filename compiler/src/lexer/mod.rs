@@ -1,0 +1,269 @@
+//! Terminal expressions → one byte DFA whose states know every terminal they accept.
+//!
+//! The stages, each a pure function in its own file:
+//!
+//! 1. `nfa`: an [`Expr`](crate::grammar::ir::Expr) becomes a Thompson NFA over byte ranges; `utf8` turns code-point
+//!    classes into small shared byte automata, `boolean` computes `&` and `~` on automata of the operands;
+//! 2. `determinize`: subset construction over byte classes, keyed by the NFA states that matter;
+//! 3. `minimize`: Hopcroft's partition refinement, then the coarsest byte classes, then breadth-first numbering.
+//!
+//! What holds of every [`LexerDfa`]:
+//!
+//! 1. State 0 is the start of a lexeme; no transition leads to it and it is merged with nothing, so "at the start" and
+//!    "inside a lexeme" are different states.
+//! 2. Every state is reachable and can reach an accepting state: an undefined transition means "no terminal any more".
+//! 3. Apart from the start it is minimal, with respect to candidate sets and transitions; so are its byte classes.
+//! 4. States are numbered breadth first in byte-class order, classes by their first byte, candidate sets by first use:
+//!    the same input gives the same automaton, always.
+//!
+//! Cost: O(transitions × log transitions) for the last stage; the subset construction is linear for expressions that are
+//! close to deterministic (keywords, strings, numbers, bounded repeats) and exponential at worst, which [`LexerLimits`]
+//! cuts off. Bounded repeats are copied; counters that would keep `{0,65535}` small are not done here.
+
+mod boolean;
+mod determinize;
+mod minimize;
+mod nfa;
+#[cfg(test)]
+mod tests;
+mod utf8;
+
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+use crate::grammar::ir::{Terminal, TerminalId};
+use determinize::{Dfa, Overflow, determinize};
+use minimize::minimize;
+use nfa::Builder;
+
+/// The transition that is not there.
+pub const DEAD: u32 = u32::MAX;
+
+/// How large the automata of one lexer may grow before the build gives up with a [`LexerError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LexerLimits {
+    /// NFA states, of all terminals together. Default 4,000,000, some 100 MB.
+    pub max_nfa_states: usize,
+    /// DFA states before minimisation, of the lexer and of each operand of `&` and `~`. Default 1,000,000; a state takes
+    /// four bytes per byte class.
+    pub max_dfa_states: usize,
+    /// NFA states held in the sets that the subset construction keeps, counted with repetition. Default 64,000,000, of
+    /// four bytes each.
+    pub max_subset_elements: usize,
+}
+
+impl Default for LexerLimits {
+    fn default() -> Self {
+        Self { max_nfa_states: 4_000_000, max_dfa_states: 1_000_000, max_subset_elements: 64_000_000 }
+    }
+}
+
+/// Why no lexer could be built.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LexerError {
+    /// A terminal that matches nothing would make lexemes of length zero.
+    #[error("terminal {terminal:?} matches the empty string; make one of its parts mandatory")]
+    Nullable {
+        /// The terminal's name.
+        terminal: String,
+    },
+    /// No byte string matches.
+    #[error("terminal {terminal:?} matches no string at all; remove it or widen its expression")]
+    EmptyLanguage {
+        /// The terminal's name.
+        terminal: String,
+    },
+    /// A bounded repeat whose copies do not fit.
+    #[error(
+        "terminal {terminal:?} repeats a part {min} to {} times, which takes {states} NFA states, limit {limit}; lower \
+         the bound, leave it open, or raise max_nfa_states",
+        max.map_or_else(|| "unbounded".to_owned(), |max| max.to_string())
+    )]
+    RepeatTooLarge {
+        /// The terminal's name.
+        terminal: String,
+        /// The repeat's lower bound.
+        min: u32,
+        /// The repeat's upper bound.
+        max: Option<u32>,
+        /// States its copies would take.
+        states: u64,
+        /// [`LexerLimits::max_nfa_states`].
+        limit: usize,
+    },
+    /// Nesting that only hostile input has.
+    #[error("terminal {terminal:?} is nested deeper than {limit} levels; flatten its expression")]
+    TooDeep {
+        /// The terminal's name.
+        terminal: String,
+        /// [`MAX_EXPR_DEPTH`](crate::grammar::ir::MAX_EXPR_DEPTH).
+        limit: usize,
+    },
+    /// The NFA outgrew its limit.
+    #[error("lexer passed {limit} NFA states in terminal {terminal:?}; shorten its expression or raise max_nfa_states")]
+    NfaStates {
+        /// The name of the terminal under construction.
+        terminal: String,
+        /// [`LexerLimits::max_nfa_states`].
+        limit: usize,
+    },
+    /// A DFA outgrew its limit.
+    #[error(
+        "lexer passed {limit} DFA states{}; simplify ambiguous repeats or raise max_dfa_states",
+        in_terminal(terminal)
+    )]
+    DfaStates {
+        /// The terminal's name; none when the automaton of all terminals together is too large.
+        terminal: Option<String>,
+        /// [`LexerLimits::max_dfa_states`].
+        limit: usize,
+    },
+    /// The subset construction outgrew its limit.
+    #[error(
+        "lexer passed {limit} subset elements{}; simplify ambiguous repeats or raise max_subset_elements",
+        in_terminal(terminal)
+    )]
+    SubsetElements {
+        /// The terminal's name; none when the automaton of all terminals together is too large.
+        terminal: Option<String>,
+        /// [`LexerLimits::max_subset_elements`].
+        limit: usize,
+    },
+}
+
+fn in_terminal(terminal: &Option<String>) -> String {
+    match terminal {
+        Some(name) => format!(" in terminal {name:?}"),
+        None => " for all terminals together".to_owned(),
+    }
+}
+
+impl LexerError {
+    fn overflow(overflow: Overflow, terminal: Option<&str>) -> Self {
+        let terminal = terminal.map(str::to_owned);
+        match overflow {
+            Overflow::States(limit) => Self::DfaStates { terminal, limit },
+            Overflow::Elements(limit) => Self::SubsetElements { terminal, limit },
+        }
+    }
+}
+
+/// The byte DFA of a set of terminals; see the module for what it guarantees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LexerDfa {
+    /// Byte → class. Two bytes share a class exactly when every state treats them alike.
+    pub byte_class: [u8; 256],
+    /// Number of classes, 1 to 256.
+    pub class_count: usize,
+    /// `[state * class_count + class]` → state, or [`DEAD`].
+    pub next: Vec<u32>,
+    /// Per state: its index in `cand_sets`; 0 when it does not accept.
+    pub cand: Vec<u32>,
+    /// Sorted sets of terminals, distinct, numbered by first use; the first one is empty.
+    pub cand_sets: Vec<Box<[TerminalId]>>,
+}
+
+impl LexerDfa {
+    /// Build the automaton of the terminals `members`, which index `terminals`; order and repetition do not matter.
+    ///
+    /// With `resolve_ranks` a state keeps only the accepting terminals of the highest [`Terminal::rank`], otherwise all.
+    ///
+    /// # Errors
+    /// [`LexerError`], if a member is nullable, matches nothing, or outgrows `limits`.
+    ///
+    /// # Panics
+    /// If a member is no index of `terminals`.
+    pub fn build(
+        terminals: &[Terminal],
+        members: &[TerminalId],
+        resolve_ranks: bool,
+        limits: &LexerLimits,
+    ) -> Result<Self, LexerError> {
+        let mut members = members.to_vec();
+        members.sort_unstable();
+        members.dedup();
+        let mut builder = Builder::new(limits);
+        let mut entries = Vec::with_capacity(members.len());
+        for &id in &members {
+            let terminal = &terminals[id as usize];
+            entries.push(builder.terminal(&terminal.name, &terminal.expr, id)?);
+        }
+        let (nfa, start) = builder.finish(entries);
+
+        let mut sets = CandidateSets::default();
+        let dfa = determinize(&nfa, start, limits, |accepting| {
+            let top = accepting.iter().map(|&t| terminals[t as usize].rank()).max();
+            let keep = |t: &TerminalId| !resolve_ranks || Some(terminals[*t as usize].rank()) == top;
+            sets.intern(accepting.iter().copied().filter(keep).collect())
+        })
+        .map_err(|overflow| LexerError::overflow(overflow, None))?;
+        Ok(Self::from_dfa(minimize(dfa), &sets))
+    }
+
+    fn from_dfa(dfa: Dfa, sets: &CandidateSets) -> Self {
+        let mut used = CandidateSets::default();
+        let cand = dfa.cand.iter().map(|&set| used.intern(sets.sets[set as usize].clone())).collect();
+        Self { byte_class: dfa.byte_class, class_count: dfa.class_count, next: dfa.next, cand, cand_sets: used.sets }
+    }
+
+    /// The state after byte `b` in state `q`; none when no terminal matches any more.
+    #[inline]
+    pub fn step(&self, q: u32, b: u8) -> Option<u32> {
+        let next = self.next[q as usize * self.class_count + usize::from(self.byte_class[usize::from(b)])];
+        (next != DEAD).then_some(next)
+    }
+
+    /// The state after `text` in state `q`.
+    pub fn run(&self, q: u32, text: &[u8]) -> Option<u32> {
+        text.iter().try_fold(q, |q, &b| self.step(q, b))
+    }
+
+    /// The transitions of state `q` by byte class, [`DEAD`] where undefined.
+    #[inline]
+    pub fn row(&self, q: u32) -> &[u32] {
+        &self.next[q as usize * self.class_count..][..self.class_count]
+    }
+
+    /// Number of states.
+    #[inline]
+    pub fn state_count(&self) -> usize {
+        self.cand.len()
+    }
+
+    /// The candidates if the lexeme ended in state `q`, sorted.
+    #[inline]
+    pub fn candidates(&self, q: u32) -> &[TerminalId] {
+        &self.cand_sets[self.cand[q as usize] as usize]
+    }
+
+    /// Does the lexeme possibly end in state `q`?
+    #[inline]
+    pub fn is_accepting(&self, q: u32) -> bool {
+        self.cand[q as usize] != 0
+    }
+}
+
+/// Interns sets of terminals; the empty set is number 0.
+struct CandidateSets {
+    sets: Vec<Box<[TerminalId]>>,
+    ids: FxHashMap<Box<[TerminalId]>, u32>,
+}
+
+impl Default for CandidateSets {
+    fn default() -> Self {
+        let empty: Box<[TerminalId]> = Box::default();
+        Self { sets: vec![empty.clone()], ids: [(empty, 0)].into_iter().collect() }
+    }
+}
+
+impl CandidateSets {
+    fn intern(&mut self, set: Box<[TerminalId]>) -> u32 {
+        if let Some(&id) = self.ids.get(&set) {
+            return id;
+        }
+        let id = self.sets.len() as u32;
+        self.sets.push(set.clone());
+        self.ids.insert(set, id);
+        id
+    }
+}

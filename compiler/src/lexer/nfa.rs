@@ -1,0 +1,390 @@
+//! Terminal expressions → a Thompson NFA over byte ranges.
+//!
+//! An expression is first lowered to a tree in which classes, intersections and complements are finished [`Fragment`]s,
+//! and the empty language has been pulled out: it is the whole tree or nowhere. The tree is then emitted back to front,
+//! each part knowing the state that follows it. So concatenation needs no ε-moves, and from every state that is emitted an
+//! accepting state can be reached, which makes every subset of the determiniser live by construction.
+//!
+//! `x{m,n}` becomes m copies and then n − m copies that may each be left for the *end* of the repeat: a state then leads
+//! to one copy and the end, never to all later copies, and the subset construction stays linear. That needs a body that
+//! cannot match ε; where it can, ε is taken out of it first (then x{m,n} = (x∖ε){0,n}).
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::determinize::{Dfa, determinize};
+use super::minimize::minimize;
+use super::{DEAD, LexerError, LexerLimits, boolean, utf8};
+use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, TerminalId};
+
+/// One transition: bytes `lo..=hi` to `target`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    pub(super) lo: u8,
+    pub(super) hi: u8,
+    pub(super) target: u32,
+}
+
+/// One NFA state; the pairs index [`Nfa::ranges`] and [`Nfa::epsilons`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum State {
+    /// Reads one byte; the ranges are disjoint and sorted.
+    Ranges(u32, u32),
+    /// Moves to any of several states, reading nothing.
+    Union(u32, u32),
+    /// Accepts a terminal.
+    Accept(TerminalId),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Nfa {
+    pub(super) states: Vec<State>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) epsilons: Vec<u32>,
+}
+
+impl Nfa {
+    fn push(&mut self, state: State) -> u32 {
+        self.states.push(state);
+        self.states.len() as u32 - 1
+    }
+
+    fn byte(&mut self, byte: u8, target: u32) -> u32 {
+        let at = self.ranges.len() as u32;
+        self.ranges.push(Range { lo: byte, hi: byte, target });
+        self.push(State::Ranges(at, at + 1))
+    }
+
+    fn union(&mut self, targets: &[u32]) -> State {
+        let at = self.epsilons.len() as u32;
+        self.epsilons.extend_from_slice(targets);
+        State::Union(at, self.epsilons.len() as u32)
+    }
+}
+
+/// In a [`Fragment`]: the state after the fragment.
+pub(super) const NEXT: u32 = u32::MAX;
+
+/// A deterministic automaton to be pasted into an NFA, with [`NEXT`] for the state that follows. States are relative.
+#[derive(Debug)]
+pub(super) struct Fragment {
+    nfa: Nfa,
+    start: u32,
+    nullable: bool,
+}
+
+impl Fragment {
+    /// From nodes that are lists of ranges and accept nothing themselves.
+    pub(super) fn from_nodes(nodes: Vec<Vec<Range>>, start: u32) -> Self {
+        let mut nfa = Nfa::default();
+        for node in nodes {
+            let at = nfa.ranges.len() as u32;
+            nfa.ranges.extend(node);
+            nfa.push(State::Ranges(at, nfa.ranges.len() as u32));
+        }
+        Self { nfa, start, nullable: start == NEXT }
+    }
+
+    /// One byte out of `ranges`, in any order; none if there are none.
+    fn byte_class(ranges: &[(u8, u8)]) -> Option<Self> {
+        let mut member = [false; 256];
+        for &(lo, hi) in ranges {
+            (lo..=hi).for_each(|b| member[usize::from(b)] = true);
+        }
+        let node = runs(|b| member[usize::from(b)].then_some(NEXT));
+        (!node.is_empty()).then(|| Self::from_nodes(vec![node], 0))
+    }
+
+    /// The language of a trimmed DFA; none if it is empty.
+    fn from_dfa(dfa: &Dfa) -> Option<Self> {
+        // A state with transitions becomes a `Ranges` state; if it also accepts, a union with NEXT in front of it.
+        let count = dfa.state_count();
+        let has_transitions: Vec<bool> = (0..count).map(|q| dfa.row(q).iter().any(|&t| t != DEAD)).collect();
+        let mut entry = vec![NEXT; count];
+        let mut len = 0;
+        for q in 0..count {
+            if has_transitions[q] {
+                entry[q] = len;
+                len += 1 + u32::from(dfa.cand[q] != 0);
+            } else if dfa.cand[q] == 0 {
+                return None; // only the start of an empty automaton is like this
+            }
+        }
+        let mut nfa = Nfa::default();
+        for q in (0..count).filter(|&q| has_transitions[q]) {
+            if dfa.cand[q] != 0 {
+                let union = nfa.union(&[entry[q] + 1, NEXT]);
+                nfa.push(union);
+            }
+            let at = nfa.ranges.len() as u32;
+            let row = dfa.row(q);
+            nfa.ranges.extend(runs(|b| {
+                let target = row[usize::from(dfa.byte_class[usize::from(b)])];
+                (target != DEAD).then(|| entry[target as usize])
+            }));
+            nfa.push(State::Ranges(at, nfa.ranges.len() as u32));
+        }
+        Some(Self { nfa, start: entry[0], nullable: dfa.cand[0] != 0 })
+    }
+}
+
+/// The maximal runs of bytes that have one target.
+fn runs(target: impl Fn(u8) -> Option<u32>) -> Vec<Range> {
+    let mut runs: Vec<Range> = Vec::new();
+    for b in 0..=255u8 {
+        let Some(target) = target(b) else { continue };
+        match runs.last_mut() {
+            Some(last) if last.target == target && last.hi + 1 == b => last.hi = b,
+            _ => runs.push(Range { lo: b, hi: b, target }),
+        }
+    }
+    runs
+}
+
+/// A lowered expression that matches something.
+struct Node<'a> {
+    kind: Kind<'a>,
+    nullable: bool,
+    /// NFA states it takes, an upper bound; 0 exactly if ε is all it matches.
+    size: u64,
+}
+
+enum Kind<'a> {
+    Bytes(&'a [u8]),
+    Fragment(Rc<Fragment>),
+    Cat(Vec<Node<'a>>),
+    Alt(Vec<Node<'a>>),
+    Repeat(Box<Node<'a>>, u32, Option<u32>),
+}
+
+const EPSILON: Node<'static> = Node { kind: Kind::Bytes(&[]), nullable: true, size: 0 };
+
+impl<'a> Node<'a> {
+    fn fragment(fragment: Rc<Fragment>) -> Self {
+        let size = fragment.nfa.states.len() as u64;
+        Self { nullable: fragment.nullable, kind: Kind::Fragment(fragment), size }
+    }
+
+    fn cat(mut parts: Vec<Self>) -> Self {
+        parts.retain(|part| part.size > 0);
+        match parts.len() {
+            0 => EPSILON,
+            1 => parts.remove(0),
+            _ => Self {
+                nullable: parts.iter().all(|part| part.nullable),
+                size: parts.iter().fold(0, |sum, part| part.size.saturating_add(sum)),
+                kind: Kind::Cat(parts),
+            },
+        }
+    }
+
+    fn alt(mut parts: Vec<Self>) -> Option<Self> {
+        match parts.len() {
+            0 => None,
+            1 => parts.pop(),
+            _ if parts.iter().all(|part| part.size == 0) => Some(EPSILON),
+            _ => Some(Self {
+                nullable: parts.iter().any(|part| part.nullable),
+                size: parts.iter().fold(1, |sum, part| part.size.saturating_add(sum)),
+                kind: Kind::Alt(parts),
+            }),
+        }
+    }
+}
+
+/// Emits terminals into one NFA.
+pub(super) struct Builder<'a> {
+    nfa: Nfa,
+    limits: &'a LexerLimits,
+    /// Name of the terminal under construction.
+    terminal: &'a str,
+    classes: FxHashMap<&'a [(u32, u32)], Option<Rc<Fragment>>>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(limits: &'a LexerLimits) -> Self {
+        Self { nfa: Nfa::default(), limits, terminal: "", classes: FxHashMap::default() }
+    }
+
+    /// Emit a terminal and return the state where it begins.
+    pub(super) fn terminal(&mut self, name: &'a str, expr: &'a Expr, id: TerminalId) -> Result<u32, LexerError> {
+        self.terminal = name;
+        let Some(node) = self.lower(expr, 0)? else {
+            return Err(LexerError::EmptyLanguage { terminal: name.to_owned() });
+        };
+        if node.nullable {
+            return Err(LexerError::Nullable { terminal: name.to_owned() });
+        }
+        let accept = self.nfa.push(State::Accept(id));
+        self.emit(&node, accept)
+    }
+
+    /// The NFA and its start, from which all terminals begin.
+    pub(super) fn finish(mut self, entries: Vec<u32>) -> (Nfa, u32) {
+        let start = self.nfa.union(&entries);
+        let start = self.nfa.push(start);
+        (self.nfa, start)
+    }
+
+    /// Lower `expr`; none if its language is empty.
+    fn lower(&mut self, expr: &'a Expr, depth: usize) -> Result<Option<Node<'a>>, LexerError> {
+        if depth > MAX_EXPR_DEPTH {
+            return Err(LexerError::TooDeep { terminal: self.terminal.to_owned(), limit: MAX_EXPR_DEPTH });
+        }
+        Ok(match expr {
+            Expr::Bytes(bytes) => {
+                Some(Node { kind: Kind::Bytes(bytes), nullable: bytes.is_empty(), size: bytes.len() as u64 })
+            }
+            Expr::Class(ranges) => {
+                let class = self.classes.entry(ranges).or_insert_with(|| utf8::class(ranges).map(Rc::new));
+                class.clone().map(Node::fragment)
+            }
+            Expr::ByteClass(ranges) => Fragment::byte_class(ranges).map(|f| Node::fragment(Rc::new(f))),
+            Expr::Cat(parts) => {
+                let mut nodes = Vec::with_capacity(parts.len());
+                for part in parts {
+                    nodes.push(self.lower(part, depth + 1)?);
+                }
+                nodes.into_iter().collect::<Option<Vec<_>>>().map(Node::cat)
+            }
+            Expr::Alt(parts) => {
+                let mut nodes = Vec::with_capacity(parts.len());
+                for part in parts {
+                    nodes.extend(self.lower(part, depth + 1)?);
+                }
+                Node::alt(nodes)
+            }
+            Expr::Repeat(body, min, max) => {
+                let body = self.lower(body, depth + 1)?;
+                self.lower_repeat(body, *min, *max)?
+            }
+            Expr::And(parts) => self.lower_and(parts, depth)?,
+            Expr::Not(part) => {
+                let dfa = match self.lower(part, depth + 1)? {
+                    Some(node) => boolean::complement(&self.dfa(&node)?),
+                    None => boolean::all_strings(),
+                };
+                Fragment::from_dfa(&minimize(dfa)).map(|f| Node::fragment(Rc::new(f)))
+            }
+        })
+    }
+
+    fn lower_and(&mut self, parts: &'a [Expr], depth: usize) -> Result<Option<Node<'a>>, LexerError> {
+        let mut dfa = boolean::all_strings();
+        for part in parts {
+            let Some(node) = self.lower(part, depth + 1)? else { return Ok(None) };
+            let product = boolean::intersection(&dfa, &self.dfa(&node)?, self.limits.max_dfa_states);
+            dfa = minimize(product.map_err(|overflow| LexerError::overflow(overflow, Some(self.terminal)))?);
+        }
+        Ok(Fragment::from_dfa(&dfa).map(|f| Node::fragment(Rc::new(f))))
+    }
+
+    fn lower_repeat(
+        &self,
+        body: Option<Node<'a>>,
+        mut min: u32,
+        max: Option<u32>,
+    ) -> Result<Option<Node<'a>>, LexerError> {
+        if max.is_some_and(|max| max < min) {
+            return Ok(None);
+        }
+        let Some(mut body) = body else {
+            return Ok((min == 0).then_some(EPSILON));
+        };
+        if max == Some(0) || body.size == 0 {
+            return Ok(Some(EPSILON));
+        }
+        if (min, max) == (1, Some(1)) {
+            return Ok(Some(body));
+        }
+        if body.nullable {
+            min = 0;
+            if max.is_some_and(|max| max > 1) {
+                body = self.without_epsilon(&body)?;
+            }
+        }
+        let copies = u64::from(max.unwrap_or(min.max(1)));
+        let size = copies.saturating_mul(body.size.saturating_add(1));
+        let limit = self.limits.max_nfa_states;
+        if size > limit as u64 {
+            let terminal = self.terminal.to_owned();
+            return Err(LexerError::RepeatTooLarge { terminal, min, max, states: size, limit });
+        }
+        let nullable = min == 0;
+        Ok(Some(Node { kind: Kind::Repeat(Box::new(body), min, max), nullable, size }))
+    }
+
+    /// What `node` matches beside ε; it does match more.
+    fn without_epsilon(&self, node: &Node<'a>) -> Result<Node<'a>, LexerError> {
+        let mut dfa = self.dfa(node)?;
+        dfa.cand[0] = 0; // the start is isolated, so only ε is lost
+        let fragment = Fragment::from_dfa(&dfa).expect("a node of positive size matches more than the empty string");
+        Ok(Node::fragment(Rc::new(fragment)))
+    }
+
+    /// The minimal DFA of one node.
+    fn dfa(&self, node: &Node<'a>) -> Result<Dfa, LexerError> {
+        let mut builder = Builder { terminal: self.terminal, ..Builder::new(self.limits) };
+        let accept = builder.nfa.push(State::Accept(0));
+        let start = builder.emit(node, accept)?;
+        let dfa = determinize(&builder.nfa, start, self.limits, |accepting| u32::from(!accepting.is_empty()));
+        Ok(minimize(dfa.map_err(|overflow| LexerError::overflow(overflow, Some(self.terminal)))?))
+    }
+
+    /// Emit `node` in front of `next` and return its first state.
+    fn emit(&mut self, node: &Node<'a>, next: u32) -> Result<u32, LexerError> {
+        let limit = self.limits.max_nfa_states;
+        if node.size.saturating_add(self.nfa.states.len() as u64) > limit as u64 {
+            return Err(LexerError::NfaStates { terminal: self.terminal.to_owned(), limit });
+        }
+        Ok(match &node.kind {
+            Kind::Bytes(bytes) => bytes.iter().rev().fold(next, |next, &b| self.nfa.byte(b, next)),
+            Kind::Fragment(fragment) => self.paste(fragment, next),
+            Kind::Cat(parts) => parts.iter().rev().try_fold(next, |next, part| self.emit(part, next))?,
+            Kind::Alt(parts) => {
+                let entries = parts.iter().map(|part| self.emit(part, next)).collect::<Result<Vec<_>, _>>()?;
+                let union = self.nfa.union(&entries);
+                self.nfa.push(union)
+            }
+            Kind::Repeat(body, min, None) => {
+                let hub = self.nfa.push(State::Union(0, 0));
+                let mut entry = self.emit(body, hub)?;
+                self.nfa.states[hub as usize] = self.nfa.union(&[entry, next]);
+                if *min == 0 {
+                    entry = hub;
+                }
+                for _ in 1..*min {
+                    entry = self.emit(body, entry)?;
+                }
+                entry
+            }
+            Kind::Repeat(body, min, Some(max)) => {
+                let mut entry = next;
+                for _ in *min..*max {
+                    let copy = self.emit(body, entry)?;
+                    let union = self.nfa.union(&[copy, next]);
+                    entry = self.nfa.push(union);
+                }
+                for _ in 0..*min {
+                    entry = self.emit(body, entry)?;
+                }
+                entry
+            }
+        })
+    }
+
+    fn paste(&mut self, fragment: &Fragment, next: u32) -> u32 {
+        let nfa = &mut self.nfa;
+        let (states, ranges, epsilons) = (nfa.states.len() as u32, nfa.ranges.len() as u32, nfa.epsilons.len() as u32);
+        let place = |target: u32| if target == NEXT { next } else { target + states };
+        nfa.ranges.extend(fragment.nfa.ranges.iter().map(|r| Range { target: place(r.target), ..*r }));
+        nfa.epsilons.extend(fragment.nfa.epsilons.iter().map(|&target| place(target)));
+        nfa.states.extend(fragment.nfa.states.iter().map(|&state| match state {
+            State::Ranges(from, to) => State::Ranges(from + ranges, to + ranges),
+            State::Union(from, to) => State::Union(from + epsilons, to + epsilons),
+            State::Accept(id) => State::Accept(id),
+        }));
+        place(fragment.start)
+    }
+}

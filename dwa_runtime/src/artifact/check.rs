@@ -1,0 +1,207 @@
+//! Checks that an artifact's sections agree with each other, so that no index read later can be out of range.
+
+use crate::error::ArtifactError;
+use crate::tables::{ACCEPT, DEAD, ENTRY_FLAG, Meta, NONE, Tables};
+use crate::vocab::Vocab;
+
+/// Largest number of anything; keeps sums of products inside 32 bits.
+const MAX_COUNT: usize = 1 << 30;
+
+struct Section(&'static str);
+
+impl Section {
+    fn fail<T>(&self, problem: impl Into<String>) -> Result<T, ArtifactError> {
+        Err(ArtifactError::Inconsistent { section: self.0, problem: problem.into() })
+    }
+
+    fn len(&self, found: usize, expected: usize) -> Result<(), ArtifactError> {
+        if found == expected { Ok(()) } else { self.fail(format!("{found} entries, expected {expected}")) }
+    }
+
+    /// `starts` delimits lists in an array of `total` entries; returns how many lists.
+    fn starts(&self, starts: &[u32], total: usize) -> Result<usize, ArtifactError> {
+        match (starts.first(), starts.last()) {
+            (Some(0), Some(&last)) if last as usize == total && starts.is_sorted() && total <= MAX_COUNT => {
+                Ok(starts.len() - 1)
+            }
+            _ => self.fail("list boundaries are not ascending from 0 to the end"),
+        }
+    }
+
+    /// Every id is below `bound`, or [`NONE`] where that is allowed.
+    fn ids(&self, ids: &[u32], bound: usize, none_allowed: bool) -> Result<(), ArtifactError> {
+        match ids.iter().find(|&&id| id as usize >= bound && !(none_allowed && id == NONE)) {
+            None => Ok(()),
+            Some(id) => self.fail(format!("id {id} is not below {bound}")),
+        }
+    }
+}
+
+pub(crate) fn check(t: &Tables, vocab: &Vocab) -> Result<Meta, ArtifactError> {
+    let s = Section;
+    let Some(meta) = Meta::from_section(&t.meta) else { return s("meta").fail("wrong number of scalars") };
+    let terminals = meta.terminals as usize;
+    if terminals >= usize::from(u16::MAX) || meta.classes > 256 || meta.verdicts < 2 || meta.classes == 0 {
+        return s("meta").fail("a count is out of range");
+    }
+    if meta.vocab_words as usize != vocab.words() {
+        return s("meta").fail("bitmask width does not fit the vocabulary");
+    }
+    check_names(t, &meta)?;
+    let sets = s("set_start").starts(&t.set_start, t.set_terms.len())?;
+    s("set_terms").ids(&t.set_terms, terminals, false)?;
+    s("set_ignored").len(t.set_ignored.len(), sets)?;
+    let states = check_lexer(t, &meta, sets)?;
+    let lr_states = check_lr(t, &meta)?;
+    check_dwa(t, &meta, lr_states)?;
+    check_rows(t, &meta, states, sets)?;
+    Ok(meta)
+}
+
+fn check_names(t: &Tables, meta: &Meta) -> Result<(), ArtifactError> {
+    let expected = meta.terminals as usize + meta.nonterminals as usize + meta.productions as usize;
+    match std::str::from_utf8(&t.names) {
+        Ok(text) if text.matches('\n').count() == expected => Ok(()),
+        _ => Section("names").fail(format!("not {expected} lines of UTF-8")),
+    }
+}
+
+fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactError> {
+    let s = Section;
+    let classes = meta.classes as usize;
+    s("byte_class").len(t.byte_class.len(), 256)?;
+    if t.byte_class.iter().any(|&c| usize::from(c) >= classes) {
+        return s("byte_class").fail("a class is out of range");
+    }
+    let states = t.lexer_row.len();
+    if states == 0 || states > MAX_COUNT {
+        return s("lexer_row").fail("no states, or too many");
+    }
+    if t.lexer_rows.len() % classes != 0 {
+        return s("lexer_rows").fail("not whole rows");
+    }
+    s("lexer_row").ids(&t.lexer_row, t.lexer_rows.len() / classes, false)?;
+    s("lexer_patch_class").len(t.lexer_patch_class.len(), t.lexer_patch_step.len())?;
+    let patched = s("lexer_patch_start").starts(&t.lexer_patch_start, t.lexer_patch_step.len())?;
+    s("lexer_patch_start").len(patched, states)?;
+    let alternatives = t.entry_next.len();
+    let entries = s("entry_start").starts(&t.entry_start, alternatives)?;
+    for steps in [&t.lexer_rows, &t.lexer_patch_step] {
+        let bad = steps.iter().find(|&&step| {
+            step != DEAD
+                && if step & ENTRY_FLAG == 0 {
+                    step as usize >= states
+                } else {
+                    (step & !ENTRY_FLAG) as usize >= entries
+                }
+        });
+        if bad.is_some() {
+            return s("lexer_rows").fail("a step is out of range");
+        }
+    }
+    s("entry_emit").len(t.entry_emit.len(), alternatives)?;
+    s("entry_emit2").len(t.entry_emit2.len(), alternatives)?;
+    s("entry_emit").ids(&t.entry_emit, sets, true)?;
+    s("entry_emit2").ids(&t.entry_emit2, sets, true)?;
+    s("entry_next").ids(&t.entry_next, states, false)?;
+    s("lexer_cand").len(t.lexer_cand.len(), states)?;
+    s("lexer_cand").ids(&t.lexer_cand, sets, true)?;
+    s("lexer_live").len(t.lexer_live.len(), states)?;
+    s("lexer_live").ids(&t.lexer_live, sets, true)?;
+    Ok(states)
+}
+
+fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
+    let s = Section;
+    let states = s("shift_start").starts(&t.shift_start, t.shift_to.len())?;
+    if states == 0 {
+        return s("shift_start").fail("no states");
+    }
+    s("shift_term").len(t.shift_term.len(), t.shift_to.len())?;
+    if t.shift_term.iter().any(|&x| u32::from(x) > meta.terminals) {
+        return s("shift_term").fail("a terminal is out of range");
+    }
+    if t.shift_to.iter().any(|&to| to as usize >= states && to != ACCEPT) {
+        return s("shift_to").fail("a state is out of range");
+    }
+    let reducing = s("reduce_start").starts(&t.reduce_start, t.reduce_prod.len())?;
+    s("reduce_start").len(reducing, states)?;
+    s("reduce_set").len(t.reduce_set.len(), t.reduce_prod.len())?;
+    s("reduce_prod").ids(&t.reduce_prod, meta.productions as usize, false)?;
+    let words = meta.terminal_words();
+    if t.lookahead.len() % words != 0 {
+        return s("lookahead").fail("not whole sets");
+    }
+    s("reduce_set").ids(&t.reduce_set, t.lookahead.len() / words, false)?;
+    let going = s("goto_start").starts(&t.goto_start, t.goto_to.len())?;
+    s("goto_start").len(going, states)?;
+    s("goto_nonterminal").len(t.goto_nonterminal.len(), t.goto_to.len())?;
+    s("goto_nonterminal").ids(&t.goto_nonterminal, meta.nonterminals as usize, false)?;
+    s("goto_to").ids(&t.goto_to, states, false)?;
+    s("prod_lhs").len(t.prod_lhs.len(), meta.productions as usize)?;
+    s("prod_lhs").ids(&t.prod_lhs, meta.nonterminals as usize, false)?;
+    s("prod_len").len(t.prod_len.len(), meta.productions as usize)?;
+    Ok(states)
+}
+
+fn check_dwa(t: &Tables, meta: &Meta, lr_states: usize) -> Result<(), ArtifactError> {
+    let s = Section;
+    let states = s("dwa_start").starts(&t.dwa_start, t.dwa_symbol.len())?;
+    if states == 0 {
+        return s("dwa_start").fail("no states");
+    }
+    s("dwa_default").len(t.dwa_default.len(), states)?;
+    s("dwa_default").ids(&t.dwa_default, states, true)?;
+    s("dwa_symbol").ids(&t.dwa_symbol, lr_states, false)?;
+    s("dwa_next").len(t.dwa_next.len(), t.dwa_symbol.len())?;
+    s("dwa_next").ids(&t.dwa_next, states, true)?;
+    s("dwa_output").len(t.dwa_output.len(), t.dwa_symbol.len())?;
+    let words = meta.verdict_words();
+    if t.output_verdicts.len() % words != 0 || t.verdict_masks.len() % words != 0 {
+        return s("output_verdicts").fail("not whole sets");
+    }
+    s("dwa_output").ids(&t.dwa_output, t.output_verdicts.len() / words, true)
+}
+
+fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(), ArtifactError> {
+    let s = Section;
+    let words = meta.vocab_words as usize;
+    let verdicts = meta.verdicts as usize;
+    if t.dense.len() % words != 0 {
+        return s("dense").fail("not whole rows");
+    }
+    s("run_bits").len(t.run_bits.len(), t.run_word.len())?;
+    let runs = s("run_start").starts(&t.run_start, t.run_word.len())?;
+    if t.run_word.iter().any(|&w| usize::from(w) >= words) {
+        return s("run_word").fail("a word is beyond the bitmask");
+    }
+    let classes = t.class_verdict.len();
+    let sources = s("source_start").starts(&t.source_start, classes)?;
+    s("class_verdict").ids(&t.class_verdict, verdicts, false)?;
+    s("class_dense").len(t.class_dense.len(), classes)?;
+    s("class_dense").ids(&t.class_dense, t.dense.len() / words, true)?;
+    s("class_run").len(t.class_run.len(), classes)?;
+    s("class_run").ids(&t.class_run, runs, true)?;
+    let groups = t.group_emit.len();
+    let recipes = s("group_start").starts(&t.group_start, groups)?;
+    s("group_start").len(recipes, states)?;
+    s("group_emit").ids(&t.group_emit, sets, true)?;
+    s("group_flags").len(t.group_flags.len(), groups)?;
+    s("group_mask").len(t.group_mask.len(), groups)?;
+    s("group_mask").ids(&t.group_mask, t.verdict_masks.len() / meta.verdict_words(), false)?;
+    let with_pieces = s("piece_start").starts(&t.piece_start, t.piece_source.len())?;
+    s("piece_start").len(with_pieces, groups)?;
+    s("piece_source").ids(&t.piece_source, sources, false)?;
+    s("piece_bytes").len(t.piece_bytes.len(), t.piece_source.len())?;
+    if t.byte_sets.len() % 4 != 0 {
+        return s("byte_sets").fail("not whole sets");
+    }
+    s("piece_bytes").ids(&t.piece_bytes, t.byte_sets.len() / 4, true)?;
+    let with_own = s("own_start").starts(&t.own_start, t.own_verdict.len())?;
+    s("own_start").len(with_own, groups)?;
+    s("own_verdict").ids(&t.own_verdict, verdicts, false)?;
+    s("own_run").len(t.own_run.len(), t.own_verdict.len())?;
+    s("own_run").ids(&t.own_run, runs, false)?;
+    s("recipe_drop").len(t.recipe_drop.len(), states)?;
+    s("recipe_drop").ids(&t.recipe_drop, runs, true)
+}

@@ -1,0 +1,125 @@
+//! Advances branches by bytes: the watched lexer, and GLR steps for what it emits.
+
+use crate::lr::{Lr, Tops};
+use crate::tables::{DEAD, ENTRY_FLAG, NONE, list};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Lexer state and the stacks that go with it.
+#[derive(Debug, Clone)]
+pub(crate) struct Branch {
+    pub lexer: u32,
+    pub tops: Tops,
+}
+
+/// All branches of an output: nearly always one.
+pub(crate) type Branches = SmallVec<[Branch; 1]>;
+
+impl Lr<'_> {
+    /// The branches after `bytes`, before the mask rule; empty if none survives.
+    pub(crate) fn advance(self, branches: &Branches, bytes: &[u8]) -> Branches {
+        let mut now = branches.clone();
+        let mut next = Branches::new();
+        for &byte in bytes {
+            for branch in now.drain(..) {
+                self.step(branch, byte, &mut next);
+            }
+            if next.len() > 1 {
+                unite(&mut next);
+            }
+            std::mem::swap(&mut now, &mut next);
+            if now.is_empty() {
+                break;
+            }
+        }
+        now
+    }
+
+    fn step(self, mut branch: Branch, byte: u8, out: &mut Branches) {
+        let step = self.tables.lexer_step(self.meta.classes, branch.lexer, byte);
+        if step == DEAD {
+            return;
+        }
+        if step & ENTRY_FLAG == 0 {
+            branch.lexer = step;
+            out.push(branch);
+            return;
+        }
+        for i in list(&self.tables.entry_start, step & !ENTRY_FLAG) {
+            let mut tops = branch.tops.clone();
+            for emit in [self.tables.entry_emit[i], self.tables.entry_emit2[i]] {
+                if emit != NONE {
+                    tops = self.emit(tops, emit);
+                }
+            }
+            if !tops.is_empty() {
+                out.push(Branch { lexer: self.tables.entry_next[i], tops });
+            }
+        }
+    }
+
+    /// The stacks after a lexeme that is any of the candidates of `set`.
+    pub(crate) fn emit(self, tops: Tops, set: u32) -> Tops {
+        let ignored = self.tables.set_ignored[set as usize] != 0;
+        let terms = self.tables.set(set);
+        match (ignored, terms) {
+            (true, []) => tops,
+            (false, [only]) => self.shift(&tops, *only),
+            _ => {
+                let mut all: Vec<_> = terms.iter().flat_map(|&t| self.shift(&tops, t)).collect();
+                if ignored {
+                    all.extend(tops);
+                }
+                weighted_gss::merge(&mut all);
+                Tops::from_vec(all)
+            }
+        }
+    }
+
+    /// Drop the stacks that fail the mask rule: their pending lexeme cannot become anything they could shift.
+    pub(crate) fn retain_viable(self, branches: &mut Branches) {
+        branches.retain(|branch| {
+            let live = self.tables.lexer_live[branch.lexer as usize];
+            if live != NONE && self.tables.set_ignored[live as usize] == 0 {
+                let terms = self.tables.set(live);
+                branch.tops.retain(|top| terms.iter().any(|&t| self.can_shift(std::slice::from_ref(top), t)));
+            }
+            !branch.tops.is_empty()
+        });
+    }
+
+    /// Whether the output so far is a sentence (DESIGN §2.1). Watchers do not matter: no longer match can come.
+    pub(crate) fn is_accepting(self, branches: &Branches) -> bool {
+        let end = self.meta.terminals;
+        branches.iter().any(|branch| {
+            let cand = self.tables.lexer_cand[branch.lexer as usize];
+            if self.tables.lexer_live[branch.lexer as usize] == NONE {
+                self.can_shift(&branch.tops, end)
+            } else if cand == NONE {
+                false
+            } else {
+                self.can_shift(&self.emit(branch.tops.clone(), cand), end)
+            }
+        })
+    }
+}
+
+/// Merge branches of one lexer state, keeping the order of first appearance.
+fn unite(branches: &mut Branches) {
+    let mut i = 0;
+    while i < branches.len() {
+        let mut j = i + 1;
+        while j < branches.len() {
+            if branches[j].lexer == branches[i].lexer {
+                let other = branches.remove(j);
+                let mut tops = std::mem::take(&mut branches[i].tops).into_vec();
+                tops.extend(other.tops.iter().map(Arc::clone));
+                weighted_gss::merge(&mut tops);
+                branches[i].tops = Tops::from_vec(tops);
+            } else {
+                j += 1;
+            }
+        }
+        i += 1;
+    }
+}

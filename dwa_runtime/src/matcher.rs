@@ -1,0 +1,325 @@
+//! [`Compiled`]: an artifact bound to its vocabulary. [`Matcher`]: one output decoded against it.
+
+use crate::artifact::{Buffer, Header};
+use crate::commit::{Branch, Branches};
+use crate::error::{ArtifactError, MatcherError};
+use crate::lr::{Linear, Lr, Tops};
+use crate::rows::{RowCaches, Rows};
+use crate::tables::{ALWAYS, Meta, NONE, START, Tables, list};
+use crate::verdict::ParserDwa;
+use crate::vocab::Vocab;
+use smallvec::SmallVec;
+use std::path::Path;
+use std::sync::Arc;
+use weighted_gss::Node;
+
+/// A compiled grammar, ready to serve any number of matchers on any number of threads.
+#[derive(Debug)]
+pub struct Compiled {
+    tables: Tables,
+    meta: Meta,
+    header: Header,
+    vocab: Arc<Vocab>,
+    caches: RowCaches,
+    size: usize,
+}
+
+impl Compiled {
+    /// Serve the artifact in `buffer`.
+    ///
+    /// # Errors
+    /// [`ArtifactError`] if it is damaged, of another version, or for another vocabulary.
+    pub fn new(buffer: Buffer, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
+        let size = buffer.bytes().len();
+        let (tables, meta, header) = Tables::read(buffer, &vocab)?;
+        let caches = RowCaches::new(&tables);
+        Ok(Compiled { tables, meta, header, vocab, caches, size })
+    }
+
+    /// Map the file at `path` and serve it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and those of reading the file.
+    pub fn load(path: &Path, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
+        let buffer = Buffer::map(path).map_err(|e| ArtifactError::Io {
+            action: "read",
+            path: path.display().to_string(),
+            reason: e.to_string(),
+        })?;
+        Self::new(buffer, vocab)
+    }
+
+    /// The vocabulary it was compiled for.
+    pub fn vocab(&self) -> &Arc<Vocab> {
+        &self.vocab
+    }
+
+    /// The artifact's header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Scalars of the tables.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Bytes of the artifact.
+    pub fn artifact_bytes(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes of each section.
+    pub fn section_sizes(&self) -> Vec<(&'static str, usize)> {
+        self.tables.section_sizes()
+    }
+
+    /// Name of terminal `t`; the end of input has the last index.
+    pub fn terminal_name(&self, t: u32) -> &str {
+        if t >= self.meta.terminals {
+            return "end of input";
+        }
+        let names = std::str::from_utf8(&self.tables.names).unwrap_or_default();
+        names.split('\n').nth(t as usize).unwrap_or_default()
+    }
+
+    fn lr(&self) -> Lr<'_> {
+        Lr { tables: &self.tables, meta: &self.meta }
+    }
+
+    fn dwa(&self) -> ParserDwa<'_> {
+        ParserDwa { tables: &self.tables, meta: &self.meta }
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows { tables: &self.tables, meta: &self.meta, vocab: &self.vocab, caches: &self.caches }
+    }
+
+    /// Unite into `verdicts` what holds on the stacks that result from shifting any candidate of `emit`.
+    fn verdicts_after(&self, tops: &Tops, emit: u32, verdicts: &mut [u64]) {
+        let (lr, dwa) = (self.lr(), self.dwa());
+        let mut read = |stacks: &Tops| {
+            for top in stacks {
+                dwa.read(top, verdicts);
+                verdicts[0] |= 1 << ALWAYS;
+            }
+        };
+        if emit == NONE {
+            return read(tops);
+        }
+        if self.tables.set_ignored[emit as usize] != 0 {
+            read(tops);
+        }
+        for &t in self.tables.set(emit) {
+            if let [top] = &tops[..] {
+                match lr.shift_linear(top, t) {
+                    Linear::Refused | Linear::Accepted => continue,
+                    Linear::Shifted(base, local) => {
+                        dwa.read_local(base, &local, verdicts);
+                        verdicts[0] |= 1 << ALWAYS;
+                        continue;
+                    }
+                    Linear::Forks => {}
+                }
+            }
+            for top in &lr.shift(tops, t) {
+                dwa.read(top, verdicts);
+                verdicts[0] |= 1 << ALWAYS;
+            }
+        }
+    }
+
+    /// Unite into `out` the tokens that `branch` allows.
+    fn branch_mask(&self, branch: &Branch, out: &mut [u32], first: bool) {
+        let words = self.meta.verdict_words();
+        let mut key: SmallVec<[u64; 40]> = SmallVec::new();
+        key.push(u64::from(branch.lexer));
+        for g in list(&self.tables.group_start, branch.lexer) {
+            let at = key.len();
+            key.resize(at + words, 0);
+            let verdicts = &mut key[at..];
+            self.verdicts_after(&branch.tops, self.tables.group_emit[g], verdicts);
+            let mask = &self.tables.verdict_masks[self.tables.group_mask[g] as usize * words..][..words];
+            for (v, m) in verdicts.iter_mut().zip(mask) {
+                *v &= m;
+            }
+        }
+        self.rows().unite_into(&key, out, first);
+    }
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    branches: Branches,
+    terminated: bool,
+}
+
+/// One output being decoded.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    compiled: Arc<Compiled>,
+    state: State,
+    history: Vec<State>,
+}
+
+impl Matcher {
+    /// A matcher at the empty output.
+    pub fn new(compiled: Arc<Compiled>) -> Self {
+        let state = Self::initial();
+        Matcher { compiled, state, history: Vec::new() }
+    }
+
+    fn initial() -> State {
+        let branch = Branch { lexer: START, tops: Tops::from_iter([Node::bottom(0)]) };
+        State { branches: Branches::from_iter([branch]), terminated: false }
+    }
+
+    /// The compiled grammar.
+    pub fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
+    }
+
+    /// Write the tokens allowed next into `out`: bit `t % 32` of word `t / 32` is token id `t`.
+    ///
+    /// # Errors
+    /// [`MatcherError::RowLength`], with `out` untouched; [`MatcherError::Terminated`]; [`MatcherError::DeadEnd`] if nothing
+    /// is allowed and the output is not complete, with `out` all zero.
+    pub fn fill_bitmask(&self, out: &mut [u32]) -> Result<(), MatcherError> {
+        let expected = self.compiled.meta.vocab_words as usize;
+        if out.len() != expected {
+            return Err(MatcherError::RowLength { found: out.len(), expected });
+        }
+        if self.state.terminated {
+            return Err(MatcherError::Terminated);
+        }
+        for (i, branch) in self.state.branches.iter().enumerate() {
+            self.compiled.branch_mask(branch, out, i == 0);
+        }
+        if out.iter().all(|&w| w == 0) && !self.is_accepting() {
+            return Err(MatcherError::DeadEnd { configuration: self.describe() });
+        }
+        Ok(())
+    }
+
+    /// Take token `id`. Returns whether it was allowed; if not, nothing changes.
+    ///
+    /// # Errors
+    /// [`MatcherError::TokenRange`] and [`MatcherError::Terminated`].
+    pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
+        let vocab = &self.compiled.vocab;
+        if id as usize >= vocab.size() {
+            return Err(MatcherError::TokenRange { id: i64::from(id), max: vocab.size() - 1 });
+        }
+        if self.state.terminated {
+            return Err(MatcherError::Terminated);
+        }
+        let next = if vocab.is_eos(id) {
+            if !self.is_accepting() {
+                return Ok(false);
+            }
+            State { branches: self.state.branches.clone(), terminated: true }
+        } else {
+            let bytes = vocab.token(id);
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            let lr = self.compiled.lr();
+            let mut branches = lr.advance(&self.state.branches, bytes);
+            lr.retain_viable(&mut branches);
+            if branches.is_empty() {
+                return Ok(false);
+            }
+            State { branches, terminated: false }
+        };
+        self.history.push(std::mem::replace(&mut self.state, next));
+        Ok(true)
+    }
+
+    /// Take bytes up to the first that is not allowed; return how many were taken. Taking any is one step for
+    /// [`rollback`](Self::rollback).
+    ///
+    /// # Errors
+    /// [`MatcherError::Terminated`].
+    pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<usize, MatcherError> {
+        if self.state.terminated {
+            return Err(MatcherError::Terminated);
+        }
+        let lr = self.compiled.lr();
+        let mut branches = self.state.branches.clone();
+        let mut taken = 0;
+        for &byte in bytes {
+            let mut next = lr.advance(&branches, &[byte]);
+            lr.retain_viable(&mut next);
+            if next.is_empty() {
+                break;
+            }
+            branches = next;
+            taken += 1;
+        }
+        if taken > 0 {
+            let next = State { branches, terminated: false };
+            self.history.push(std::mem::replace(&mut self.state, next));
+        }
+        Ok(taken)
+    }
+
+    /// Undo the last `steps` accepted tokens (or accepted byte strings).
+    ///
+    /// # Errors
+    /// [`MatcherError::Rollback`] if fewer were taken; nothing changes.
+    pub fn rollback(&mut self, steps: usize) -> Result<(), MatcherError> {
+        let taken = self.history.len();
+        if steps > taken {
+            return Err(MatcherError::Rollback { asked: steps, taken });
+        }
+        if steps > 0 {
+            self.history.truncate(taken - steps + 1);
+            if let Some(state) = self.history.pop() {
+                self.state = state;
+            }
+        }
+        Ok(())
+    }
+
+    /// Back to the empty output.
+    pub fn reset(&mut self) {
+        self.state = Self::initial();
+        self.history.clear();
+    }
+
+    /// Whether the output is a sentence of the language, so that an end token is allowed.
+    pub fn is_accepting(&self) -> bool {
+        self.compiled.lr().is_accepting(&self.state.branches)
+    }
+
+    /// Whether an end token was accepted.
+    pub fn is_terminated(&self) -> bool {
+        self.state.terminated
+    }
+
+    /// Steps that can be rolled back.
+    pub fn steps(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Live branches, and stacks' tops in all of them.
+    pub fn branch_counts(&self) -> (usize, usize) {
+        (self.state.branches.len(), self.state.branches.iter().map(|b| b.tops.len()).sum())
+    }
+
+    /// The configurations, for people.
+    fn describe(&self) -> String {
+        let c = &self.compiled;
+        let mut parts = Vec::new();
+        for b in &self.state.branches {
+            let live = c.tables.lexer_live[b.lexer as usize];
+            let pending: Vec<&str> = match live {
+                NONE => Vec::new(),
+                set => c.tables.set(set).iter().map(|&t| c.terminal_name(t)).collect(),
+            };
+            let tops: Vec<u32> = b.tops.iter().map(|t| t.symbol()).collect();
+            parts.push(format!("lexer state {} (pending {}), LR states {tops:?}", b.lexer, pending.join(" or ")));
+        }
+        parts.join("; ")
+    }
+}

@@ -1,0 +1,180 @@
+//! Reads stacks with the Parser DWA: which verdict classes hold.
+//!
+//! The automaton reads a stack from the top down and the verdicts of all transitions are united. Deep stacks are not read
+//! to the bottom each time: every [`STRIDE`]th node, and every node where stacks meet, remembers the verdicts of
+//! everything from there down for each automaton state it was entered in. A new node therefore costs at most [`STRIDE`]
+//! transitions however deep the recursion is.
+
+use crate::lr::{Local, Stack};
+use crate::tables::{Meta, NONE, Tables, list};
+use std::sync::OnceLock;
+
+/// Distance of remembering nodes on a straight stack.
+const STRIDE: u32 = 16;
+
+/// Verdicts from a node down, by automaton state: a list that only grows, so readers need no lock.
+#[derive(Debug, Default)]
+pub(crate) struct Memo(OnceLock<Box<MemoEntry>>);
+
+#[derive(Debug)]
+struct MemoEntry {
+    state: u32,
+    verdicts: Box<[u64]>,
+    rest: Memo,
+}
+
+impl Memo {
+    fn get(&self, state: u32) -> Option<&[u64]> {
+        let mut memo = self;
+        while let Some(entry) = memo.0.get() {
+            if entry.state == state {
+                return Some(&entry.verdicts);
+            }
+            memo = &entry.rest;
+        }
+        None
+    }
+
+    fn insert(&self, state: u32, verdicts: &[u64]) {
+        let mut memo = self;
+        loop {
+            let entry = memo.0.get_or_init(|| {
+                Box::new(MemoEntry { state, verdicts: verdicts.into(), rest: Memo::default() })
+            });
+            if entry.state == state {
+                return;
+            }
+            memo = &entry.rest;
+        }
+    }
+}
+
+/// The Parser DWA.
+#[derive(Clone, Copy)]
+pub(crate) struct ParserDwa<'t> {
+    pub tables: &'t Tables,
+    pub meta: &'t Meta,
+}
+
+impl<'t> ParserDwa<'t> {
+    /// Read one stack symbol: unite the output's verdicts into `out`, return the next state or [`NONE`].
+    #[inline]
+    fn step(self, state: u32, symbol: u32, out: &mut [u64]) -> u32 {
+        let t = self.tables;
+        let default = t.dwa_default[state as usize];
+        if default != NONE {
+            return default;
+        }
+        let range = list(&t.dwa_start, state);
+        match t.dwa_symbol[range.clone()].binary_search(&symbol) {
+            Err(_) => NONE,
+            Ok(i) => {
+                let edge = range.start + i;
+                let output = t.dwa_output[edge];
+                if output != NONE {
+                    let words = out.len();
+                    let from = output as usize * words;
+                    for (o, v) in out.iter_mut().zip(&t.output_verdicts[from..from + words]) {
+                        *o |= v;
+                    }
+                }
+                t.dwa_next[edge]
+            }
+        }
+    }
+
+    /// Unite into `out` the verdicts of every stack of `top`.
+    pub(crate) fn read(self, top: &Stack, out: &mut [u64]) {
+        self.read_from(top, 0, out);
+    }
+
+    /// As [`read`](Self::read), of `base` with the states of `local` above it.
+    pub(crate) fn read_local(self, base: &Stack, local: &Local, out: &mut [u64]) {
+        let mut state = 0;
+        for &symbol in local.iter().rev() {
+            state = self.step(state, symbol, out);
+            if state == NONE {
+                return;
+            }
+        }
+        self.read_from(base, state, out);
+    }
+
+    fn read_from(self, node: &Stack, state: u32, out: &mut [u64]) {
+        let Some((node, state)) = self.straight(node, state, out) else { return };
+        if let Some(verdicts) = node.memo().get(state) {
+            unite(out, verdicts);
+            return;
+        }
+        self.fill(node, state, out);
+    }
+
+    /// Read down to the next remembering node, or to the end.
+    fn straight<'a>(self, mut node: &'a Stack, mut state: u32, out: &mut [u64]) -> Option<(&'a Stack, u32)> {
+        loop {
+            if state == NONE {
+                return None;
+            }
+            match node.preds() {
+                [below] if node.depth() % STRIDE != 0 => {
+                    state = self.step(state, node.symbol(), out);
+                    node = below;
+                }
+                [] => {
+                    self.step(state, node.symbol(), out);
+                    return None;
+                }
+                _ => return Some((node, state)),
+            }
+        }
+    }
+
+    fn enter<'a>(self, node: &'a Stack, state: u32, words: usize) -> Frame<'a> {
+        let mut verdicts = vec![0; words];
+        let next = self.step(state, node.symbol(), &mut verdicts);
+        Frame { node, state, next, done: 0, verdicts }
+    }
+
+    /// Compute and remember the verdicts of a remembering node and of those below it that lack them, without recursion.
+    fn fill(self, node: &Stack, state: u32, out: &mut [u64]) {
+        let words = out.len();
+        let mut frames = vec![self.enter(node, state, words)];
+        while let Some(frame) = frames.last_mut() {
+            let preds = frame.node.preds();
+            if frame.next != NONE && frame.done < preds.len() {
+                let below = &preds[frame.done];
+                frame.done += 1;
+                if let Some((node, state)) = self.straight(below, frame.next, &mut frame.verdicts) {
+                    match node.memo().get(state) {
+                        Some(verdicts) => unite(&mut frame.verdicts, verdicts),
+                        None => frames.push(self.enter(node, state, words)),
+                    }
+                }
+                continue;
+            }
+            frame.node.memo().insert(frame.state, &frame.verdicts);
+            let verdicts = std::mem::take(&mut frame.verdicts);
+            frames.pop();
+            match frames.last_mut() {
+                Some(above) => unite(&mut above.verdicts, &verdicts),
+                None => unite(out, &verdicts),
+            }
+        }
+    }
+}
+
+/// A remembering node whose verdicts are being computed.
+struct Frame<'a> {
+    node: &'a Stack,
+    state: u32,
+    next: u32,
+    /// Predecessors already read.
+    done: usize,
+    verdicts: Vec<u64>,
+}
+
+fn unite(out: &mut [u64], verdicts: &[u64]) {
+    for (o, v) in out.iter_mut().zip(verdicts) {
+        *o |= v;
+    }
+}

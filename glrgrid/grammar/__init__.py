@@ -1,0 +1,102 @@
+"""Grammar front ends: text in, :class:`~glrgrid.grammar.ir.GrammarIR` out."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+
+from ..errors import GrammarError
+from . import lark
+from .ir import GrammarIR
+
+__all__ = ["Grammar", "GrammarWarning"]
+
+
+class GrammarWarning(UserWarning):
+    """A grammar is usable, but something in it has no effect or may not mean what it seems to."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Grammar:
+    """A grammar, ready to be compiled. Immutable; equal grammars have equal fingerprints.
+
+    Attributes
+    ----------
+    ir : GrammarIR
+        What the engines read.
+    """
+
+    ir: GrammarIR
+
+    @classmethod
+    def from_lark(cls, text: str, start: str = "start", lexer: str | None = None) -> Grammar:
+        """Read a grammar in Lark's text format.
+
+        Parameters
+        ----------
+        text : str
+            Rules, terminals, templates, ``%import`` (of the grammars that Lark ships), ``%ignore``, ``%override`` and
+            ``%extend``. A line ``%glrgrid {...}`` (JSON) says what Lark has no words for: ``"lexer"``, ``"start"``,
+            ``"fallback"`` (``{"ID": ["KEY"]}``: KEY is read as ID where KEY itself is impossible) and ``"reject"`` (a
+            list of terminals that take part in the longest match but are never accepted).
+        start : str
+            Start rule. Left at its default, it yields to the text's ``%glrgrid`` line.
+        lexer : {"basic", "contextual"}, optional
+            ``"basic"``: longest match over all terminals. ``"contextual"``: over those the parser can use there. Wins
+            over the text's ``%glrgrid`` line; the default is ``"contextual"``.
+
+        Returns
+        -------
+        Grammar
+
+        Raises
+        ------
+        GrammarError
+            The text is malformed or uses something unsupported; with line and column where they are known.
+
+        Warns
+        -----
+        GrammarWarning
+            Useless rules, and priorities that mean something else here than in Lark; also kept in ``warnings``.
+
+        Notes
+        -----
+        The longest match wins, whereas Lark takes the first match in an order of its own. Terminals that the text defines
+        or imports by name take part in it even if no rule uses them. ``"select"i`` folds ASCII letters only.
+
+        Examples
+        --------
+        >>> grammar = Grammar.from_lark('start: "a" start? ";"', lexer="basic")
+        >>> [terminal.name for terminal in grammar.ir.terminals]
+        ['A', 'SEMICOLON']
+        """
+        ir = lark.read(text, start, lexer)
+        if ir.lexer != "basic":
+            raise GrammarError(
+                f'lexer "{ir.lexer}" is not available yet; pass lexer="basic", or write %glrgrid {{"lexer": "basic"}} '
+                "in the grammar"
+            )
+        for message in ir.warnings:
+            warnings.warn(message, GrammarWarning, stacklevel=2)
+        return cls(ir)
+
+    @property
+    def lexer(self) -> str:
+        """How lexemes are cut: ``"basic"`` or ``"contextual"``."""
+        return self.ir.lexer
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was warned of when the grammar was read."""
+        return self.ir.warnings
+
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b (256 bits, hex) of the grammar's canonical JSON."""
+        return hashlib.blake2b(self.ir.to_json().encode(), digest_size=32).hexdigest()
+
+    def __repr__(self) -> str:
+        ir = self.ir
+        sizes = f"{len(ir.terminals)} terminals, {len(ir.productions)} productions"
+        return f'<Grammar "{ir.nonterminals[ir.start].name}": {sizes}, {ir.lexer} lexer, {self.fingerprint[:12]}>'

@@ -1,0 +1,259 @@
+"""Python ``re`` patterns, string literals and character ranges to terminal expressions (:mod:`glrgrid.grammar.ir`).
+
+The standard library's own parser reads the pattern, so the dialect is Python's; what is kept is the *language* of the
+pattern, as :func:`re.fullmatch` defines it on ``str``. Whatever looks beyond the text it matches, or prefers one match to
+another, has no language of its own and is refused by name: look-arounds, anchors, lazy and possessive quantifiers, atomic
+groups, backreferences, conditional groups.
+
+Character sets are sorted tuples of inclusive code point ranges without surrogates. Sets that depend on Unicode tables
+(``\\w`` and friends, IGNORECASE) are not re-derived: ``re`` itself is run over all code points, or over all that have a case.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from ..errors import GrammarError
+from .ir import Expr, Position
+
+__all__ = ["from_literal", "from_pattern", "from_range", "is_nullable", "measure"]
+
+Ranges = tuple[tuple[int, int], ...]
+
+try:
+    _parser: Any = importlib.import_module("re._parser")
+except ImportError:  # the module's name before Python 3.11
+    _parser = importlib.import_module("sre_parse")
+
+_MAX_CODE_POINT = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
+_TYPE_FLAGS = int(re.ASCII | re.LOCALE | re.UNICODE)
+_REFUSED = {
+    "ASSERT": "a look-around",
+    "ASSERT_NOT": "a negative look-around",
+    "FAILURE": "a negative look-around",
+    "AT": "an anchor (^, $, \\b, \\B, \\A or \\Z)",
+    "MIN_REPEAT": "a lazy quantifier",
+    "POSSESSIVE_REPEAT": "a possessive quantifier",
+    "ATOMIC_GROUP": "an atomic group",
+    "GROUPREF": "a backreference",
+    "GROUPREF_EXISTS": "a conditional group",
+}
+_CATEGORIES = {
+    "CATEGORY_DIGIT": r"\d",
+    "CATEGORY_NOT_DIGIT": r"\D",
+    "CATEGORY_SPACE": r"\s",
+    "CATEGORY_NOT_SPACE": r"\S",
+    "CATEGORY_WORD": r"\w",
+    "CATEGORY_NOT_WORD": r"\W",
+}
+
+
+def from_pattern(pattern: str, flags: str = "", position: Position | None = None) -> Expr:
+    """Translate a Python regular expression.
+
+    Parameters
+    ----------
+    pattern : str
+        In the dialect of :mod:`re`, inline flags included.
+    flags : str
+        Letters out of ``imsxua``.
+    position : (int, int), optional
+        Line and column that errors quote.
+
+    Returns
+    -------
+    Expr
+        Its language is ``{s : re.fullmatch(pattern, s, flags)}``.
+
+    Raises
+    ------
+    GrammarError
+        The pattern is malformed, or uses what has no plain regular equivalent.
+    """
+    where = position or (None, None)
+    if "l" in flags.lower():
+        raise GrammarError(f'regular expression /{pattern}/ has flag "l": the locale is not supported', *where)
+    try:
+        parsed = _parser.parse(pattern, sum(int(re.RegexFlag[f.upper()]) for f in set(flags)))
+        return _sequence(parsed, int(parsed.state.flags))
+    except _Unsupported as error:
+        raise GrammarError(
+            f"regular expression /{pattern}/ uses {error}, which has no plain regular equivalent; "
+            "rewrite it to match exactly the text it should consume",
+            *where,
+        ) from None
+    except re.error as error:
+        raise GrammarError(f"regular expression /{pattern}/ is malformed: {error.msg}", *where) from None
+    except (OverflowError, RecursionError) as error:
+        raise GrammarError(f"regular expression is too large or nested too deeply: {error}", *where) from None
+
+
+def from_literal(text: str, fold: bool) -> Expr:
+    """Translate a string literal; ``fold`` ignores case.
+
+    ASCII text folds ASCII letters only: ``"select"i`` never matches ``ſelect``. Other text folds as ``re.IGNORECASE`` does.
+    """
+    if not fold:
+        return ("lit", text)
+    flags = int(re.IGNORECASE | (re.ASCII if text.isascii() else re.UNICODE))
+    return _cat([_characters([("LITERAL", ord(c))], False, flags) for c in text])
+
+
+def from_range(low: str, high: str) -> Expr:
+    """Translate ``"a".."z"``."""
+    return ("class", _normalize([(ord(low), ord(high))]))
+
+
+def is_nullable(expr: Expr) -> bool:
+    """Whether the language contains the empty string."""
+    tag, *args = expr
+    if tag in ("lit", "bytes"):
+        return not args[0]
+    if tag in ("cat", "and"):
+        return all(map(is_nullable, args[0]))
+    if tag == "alt":
+        return any(map(is_nullable, args[0]))
+    if tag == "repeat":
+        return args[1] == 0 or is_nullable(args[0])
+    return tag == "not" and not is_nullable(args[0])
+
+
+def measure(expr: Expr) -> tuple[int, int]:
+    """Depth (a leaf has 1) and number of nodes of an expression."""
+    children = expr[1] if expr[0] in ("cat", "alt", "and") else expr[1:2] if expr[0] in ("repeat", "not") else ()
+    depths_nodes = [measure(child) for child in children]
+    return 1 + max((d for d, _ in depths_nodes), default=0), 1 + sum(n for _, n in depths_nodes)
+
+
+class _Unsupported(Exception):
+    """Carries the name of the refused construct."""
+
+
+def _sequence(items: Iterable[Any], flags: int) -> Expr:
+    return _cat([_item(op.name, argument, flags) for op, argument in items])
+
+
+def _item(op: str, argument: Any, flags: int) -> Expr:
+    if op in ("LITERAL", "NOT_LITERAL"):
+        return _characters([("LITERAL", argument)], op == "NOT_LITERAL", flags)
+    if op == "ANY":
+        return ("class", _complement(() if flags & re.DOTALL else ((10, 10),)))
+    if op == "IN":
+        items = [(kind.name, value) for kind, value in argument]
+        return _characters([i for i in items if i[0] != "NEGATE"], ("NEGATE", None) in items, flags)
+    if op == "BRANCH":
+        return ("alt", tuple(_sequence(branch, flags) for branch in argument[1]))
+    if op == "SUBPATTERN":
+        _, added, removed, body = argument
+        if added & _TYPE_FLAGS:
+            flags &= ~_TYPE_FLAGS
+        return _sequence(body, (flags | added) & ~removed)
+    if op == "MAX_REPEAT":
+        low, high, body = argument
+        high = None if high == _parser.MAXREPEAT else int(high)
+        return ("repeat", _sequence(body, flags), int(low), high)
+    raise _Unsupported(_REFUSED.get(op, op))
+
+
+def _cat(parts: list[Expr]) -> Expr:
+    """Concatenate, joining neighbouring literals."""
+    joined: list[Expr] = []
+    for part in parts:
+        if part[0] == "lit" and joined and joined[-1][0] == "lit":
+            joined[-1] = ("lit", joined[-1][1] + part[1])
+        else:
+            joined.append(part)
+    return joined[0] if len(joined) == 1 else ("cat", tuple(joined))
+
+
+def _characters(items: list[tuple[str, Any]], negated: bool, flags: int) -> Expr:
+    """One code point out of a character class (``LITERAL``, ``RANGE`` and ``CATEGORY`` items)."""
+    ascii_only = flags & re.ASCII
+    ranges: list[tuple[int, int]] = []
+    for kind, value in items:
+        if kind == "LITERAL":
+            ranges.append((value, value))
+        elif kind == "RANGE":
+            ranges.append(value)
+        else:
+            ranges.extend(_category(_CATEGORIES[value.name], bool(ascii_only)))
+    chosen = _normalize(ranges)
+    if flags & re.IGNORECASE:
+        matcher = re.compile(_class_text(items), re.IGNORECASE | (re.ASCII if ascii_only else re.UNICODE))
+        with_case = _normalize((ord(c), ord(c)) for c in matcher.findall(_cased()))
+        chosen = _normalize(_subtract(chosen, _cased_ranges()) + with_case)
+    if negated:
+        chosen = _complement(chosen)
+    if len(chosen) == 1 and chosen[0][0] == chosen[0][1]:
+        return ("lit", chr(chosen[0][0]))
+    return ("class", chosen)
+
+
+def _class_text(items: list[tuple[str, Any]]) -> str:
+    """The items as the text of a character class, every code point escaped."""
+    parts = []
+    for kind, value in items:
+        if kind == "CATEGORY":
+            parts.append(_CATEGORIES[value.name])
+        else:
+            low, high = (value, value) if kind == "LITERAL" else value
+            parts.append(f"\\U{low:08x}-\\U{high:08x}")
+    return f"[{''.join(parts)}]"
+
+
+@cache
+def _category(escape: str, ascii_only: bool) -> Ranges:
+    """Code points that ``escape`` matches, found by one scan over all of them."""
+    everything = "".join(map(chr, range(_SURROGATES[0]))) + "".join(
+        map(chr, range(_SURROGATES[1] + 1, _MAX_CODE_POINT + 1))
+    )
+    runs = re.findall(f"{escape}+", everything, re.ASCII if ascii_only else re.UNICODE)
+    return _normalize((ord(run[0]), ord(run[-1])) for run in runs)
+
+
+@cache
+def _cased() -> str:
+    """All characters that a case mapping changes, or yields; Unicode has none beyond plane 1."""
+    return "".join(
+        c
+        for c in map(chr, (*range(_SURROGATES[0]), *range(_SURROGATES[1] + 1, 0x20000)))
+        if c.lower() != c or c.upper() != c or c.casefold() != c
+    )
+
+
+@cache
+def _cased_ranges() -> Ranges:
+    return _normalize((ord(c), ord(c)) for c in _cased())
+
+
+def _normalize(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Sort, cut the surrogates out, and merge what touches."""
+    low_surrogate, high_surrogate = _SURROGATES
+    pieces = []
+    for low, high in ranges:
+        pieces.append((low, min(high, low_surrogate - 1)))
+        pieces.append((max(low, high_surrogate + 1), high))
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(piece for piece in pieces if piece[0] <= piece[1]):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def _complement(ranges: Ranges) -> Ranges:
+    gaps, start = [], 0
+    for low, high in ranges:
+        gaps.append((start, low - 1))
+        start = high + 1
+    return _normalize([*gaps, (start, _MAX_CODE_POINT)])
+
+
+def _subtract(ranges: Ranges, taken: Ranges) -> Ranges:
+    return _complement(_normalize(_complement(ranges) + taken))

@@ -1,0 +1,2 @@
+"""The executable specification: trial lexing and parsing of every token, sharing only the grammar IR with the engine."""
+

@@ -1,0 +1,482 @@
+"""Random grammars, vocabularies and texts for holding engines against the reference.
+
+:func:`random_case` needs nothing but a ``random.Random``, so thousands of seeded cases cost little; :func:`cases` is the
+same generator under Hypothesis, whose random source records its draws and can shrink them.
+
+Grammars are made of a *family* of terminals over a few bytes, chosen so that they overlap (keywords and names, numbers
+that need backtracking, comments and division, multi-byte characters), and of random or templated productions over a few
+of them; the rest of the terminals stays unused and takes part in lexing only.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from glrgrid.grammar.ir import Expr, GrammarIR, Nonterminal, Production, Terminal
+from glrgrid.reference.cfg import Cfg
+from glrgrid.reference.oracle import Oracle
+from glrgrid.reference.regex import Dfa, compile_expr
+
+# Terminal expressions from pattern text.
+
+
+def rx(pattern: str) -> Expr:
+    """Translate a pattern to an IR expression: ``. [a-z] [^a] ( ) | * + ? {m,n}``, ``&`` and prefix ``~``, ``\\`` escapes.
+
+    ``&`` binds tighter than ``|``, ``~`` complements the rest of a sequence. ``.`` is any code point but the line feed.
+    """
+    parser = _PatternParser(pattern)
+    expr = parser.alternatives()
+    assert parser.at == len(pattern), pattern
+    return expr
+
+
+class _PatternParser:
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+
+    def peek(self) -> str:
+        return self.pattern[self.at : self.at + 1]
+
+    def take(self) -> str:
+        self.at += 1
+        return self.pattern[self.at - 1]
+
+    def alternatives(self) -> Expr:
+        parts = [self.intersections()]
+        while self.peek() == "|":
+            self.take()
+            parts.append(self.intersections())
+        return parts[0] if len(parts) == 1 else ("alt", tuple(parts))
+
+    def intersections(self) -> Expr:
+        parts = [self.sequence()]
+        while self.peek() == "&":
+            self.take()
+            parts.append(self.sequence())
+        return parts[0] if len(parts) == 1 else ("and", tuple(parts))
+
+    def sequence(self) -> Expr:
+        parts = []
+        while self.peek() not in ("", "|", "&", ")"):
+            if self.peek() == "~":
+                self.take()
+                parts.append(("not", self.sequence()))
+            else:
+                parts.append(self.repeated())
+        return parts[0] if len(parts) == 1 else ("cat", tuple(parts))
+
+    def repeated(self) -> Expr:
+        expr = self.atom()
+        while self.peek() and self.peek() in "*+?{":
+            match self.take():
+                case "*":
+                    bounds: tuple[int, int | None] = (0, None)
+                case "+":
+                    bounds = (1, None)
+                case "?":
+                    bounds = (0, 1)
+                case _:
+                    text = self.pattern[self.at : self.pattern.index("}", self.at)]
+                    self.at += len(text) + 1
+                    least, comma, most = text.partition(",")
+                    bounds = (int(least), (int(most) if most else None) if comma else int(least))
+            expr = ("repeat", expr, *bounds)
+        return expr
+
+    def character(self) -> str:
+        char = self.take()
+        return {"n": "\n", "t": "\t"}.get(self.peek(), self.peek()) + self.skip() if char == "\\" else char
+
+    def skip(self) -> str:
+        self.at += 1
+        return ""
+
+    def atom(self) -> Expr:
+        match self.peek():
+            case "(":
+                self.take()
+                expr = self.alternatives()
+                assert self.take() == ")"
+                return expr
+            case ".":
+                self.take()
+                return ("class", ((0, 9), (11, 0x10FFFF)))
+            case "[":
+                self.take()
+                return self.char_class()
+            case _:
+                return ("lit", self.character())
+
+    def char_class(self) -> Expr:
+        negated = self.peek() == "^"
+        if negated:
+            self.take()
+        ranges = []
+        while self.peek() != "]":
+            lo = hi = self.character()
+            if self.peek() == "-":
+                self.take()
+                hi = self.character()
+            ranges.append((ord(lo), ord(hi)))
+        self.take()
+        if not negated:
+            return ("class", tuple(ranges))
+        kept = []
+        at = 0
+        for lo_code, hi_code in sorted(ranges):
+            if at < lo_code:
+                kept.append((at, lo_code - 1))
+            at = max(at, hi_code + 1)
+        return ("class", (*kept, (at, 0x10FFFF)))
+
+
+def lit(text: str, **options: Any) -> Terminal:
+    """Return a literal terminal."""
+    return Terminal(name=text, expr=("lit", text), literal=True, **options)
+
+
+def pat(pattern: str, name: str | None = None, **options: Any) -> Terminal:
+    """Return a pattern terminal."""
+    return Terminal(name=name or f"/{pattern}/", expr=rx(pattern), **options)
+
+
+def grammar(
+    rules: dict[str, str], terminals: dict[str, Terminal], lexer: str = "basic", start: str | None = None
+) -> GrammarIR:
+    """Build an IR from rules such as ``{"s": "A s | "}``; names that are no rule are terminals."""
+    names = list(rules)
+    index = {name: i for i, name in enumerate(terminals)}
+    productions = []
+    for lhs, text in rules.items():
+        for alternative in text.split("|"):
+            rhs = tuple(~names.index(s) if s in rules else index[s] for s in alternative.split())
+            productions.append(Production(names.index(lhs), rhs, lhs))
+    return GrammarIR(
+        start=names.index(start) if start else 0,
+        terminals=tuple(replace(t, name=name) for name, t in terminals.items()),
+        nonterminals=tuple(Nonterminal(name) for name in names),
+        productions=tuple(productions),
+        lexer=lexer,
+    )
+
+
+# Families: terminals that may be used, terminals that may be ignored, the alphabet.
+
+Pool = list[tuple[str, bool]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Terminals over a small alphabet."""
+
+    alphabet: str
+    literals: tuple[str, ...]
+    patterns: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+
+
+FAMILIES = {
+    "ab": Family(
+        "ab ",
+        ("a", "b", "ab", "ba", "aab", "bab", "abab"),
+        ("a+", "b+", "a+b", "ab*", "(ab)+", "a(b|ab)?", "ab?a", "b(aa)*", "a(ba)*b?", "[ab]+", "a{2,3}", "aab"),
+        (" +", " ", "b+ ", " a? "),
+    ),
+    "number": Family(
+        "1e.- ",
+        ("1", "e", ".", "..", "-", "--", "1e"),
+        ("1+", "1+(e1+)?", "1+(\\.1+)?(e-?1+)?", "1+\\.1*", "e[e1]*", "[1e]+", "\\.1+", "-?1+", "1e-1"),
+        (" +", "--[1e ]*\\.", " "),
+    ),
+    "comment": Family(
+        "/*a \n",
+        ("/", "*", "a", "**", "*/"),
+        ("a+", "/a+", "//[a/*]*", "/\\*~((.|\n)*\\*/(.|\n)*)\\*/", "[a/]+", "a(/a)*"),
+        ("//[^\n]*", "/\\*([^*]|\\*+[^*/])*\\*+/", "[ \n]+", " +"),
+    ),
+    "keyword": Family(
+        "ifx_ ",
+        ("if", "i", "x", "xi", "fi", "ifx", "_"),
+        ("[ifx]+", "[ifx_]+", "[if]+x?", "i[f_]*", "x(_x)*", "[ifx]{1,3}", "[ifx_]+&~(if|fi)"),
+        (" +", "_+", "[ _]+", " "),
+    ),
+    "utf8": Family(
+        "aéèε€😀 ",
+        ("é", "€", "aé", "a", "😀", "éè"),
+        ("[é-è]+", "[^a ]", "[^a€ ]+", "[aé]+", ".é", "(é|€)+a?", "[ε-€]", "[€-😀]+", "~(.*a.*)&[^ ]+"),
+        (" +", "[ ε]+", "€ "),
+    ),
+}
+
+STARTS = (
+    {"s": "0 1 2"},
+    {"s": "0 t", "t": "1 0 t | "},
+    {"s": "s 0 | 1"},
+    {"s": "t | s 0 t", "t": "u | t 1 u", "u": "2 | 3 s 4"},
+    {"s": "t u", "t": "0 | ", "u": "1 | 2 u"},
+    {"s": "s s | 0 | 1"},
+    {"s": "0 s 1 | 2"},
+    {"s": "t 0 | u 1", "t": "2", "u": "3"},
+    {"s": "0 t 1 | 2 t 3", "t": "4"},
+    {"s": "t 0", "t": "1 t | 1"},
+    {"s": "t s 0 | 1", "t": "2 | "},
+    {"s": "t | 0", "t": "s | 1 s"},
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A grammar with what is needed to walk it.
+
+    ``tokens`` holds ``None`` for ids without bytes, aliases, and invalid pieces of characters.
+    """
+
+    ir: GrammarIR
+    alphabet: bytes
+    tokens: tuple[bytes | None, ...]
+    texts: tuple[bytes, ...]
+    """Texts sampled from the grammar; lexing may still refuse them."""
+    family: str = ""
+    oracle: Oracle = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
+
+
+def random_terminals(rng: random.Random, family: Family, count: int) -> list[Terminal]:
+    """Draw terminals that overlap; ignored and reject ones come last."""
+    pool: list[Terminal] = [lit(text) for text in family.literals] + [pat(text) for text in family.patterns]
+    chosen = rng.sample(pool, min(count, len(pool)))
+    ranked = rng.random() < 0.4
+    if rng.random() < 0.2:  # JSON Schema's lowering: one rank for all
+        chosen = [replace(t, literal=False) for t in chosen]
+    chosen = [replace(t, priority=rng.choice((0, 0, 0, 1, -1))) if ranked else t for t in chosen]
+    if rng.random() < 0.35:  # chains of fallbacks
+        for i in rng.sample(range(1, len(chosen)), rng.randint(1, len(chosen) - 1)) if len(chosen) > 1 else ():
+            chosen[i] = replace(chosen[i], fallback=rng.randrange(i))
+    extra = []
+    if rng.random() < 0.6:
+        for text in rng.sample(family.ignored, rng.choice((1, 1, 2, min(3, len(family.ignored))))):
+            extra.append(pat(text, f"I:{text}", ignored=True, priority=rng.choice((0, 0, 1)) if ranked else 0))
+    if rng.random() < 0.25:
+        text = rng.choice(family.patterns)
+        extra.append(pat(text, f"R:{text}", reject=True))
+    return chosen + extra
+
+
+def random_productions(
+    rng: random.Random, usable: list[int], finite: bool = False
+) -> tuple[list[Nonterminal], list[Production]]:
+    """Draw productions, from a template half of the time; without recursion if ``finite``."""
+    if not finite and rng.random() < 0.5:
+        template = rng.choice(STARTS)
+        names = list(template)
+        digits = {str(i): rng.choice(usable) for i in range(5)}
+        if len(usable) >= 5 and rng.random() < 0.7:
+            digits = dict(zip("01234", rng.sample(usable, 5), strict=True))
+        productions = [
+            Production(
+                names.index(lhs),
+                tuple(digits[s] if s in digits else ~names.index(s) for s in alternative.split()),
+                lhs,
+            )
+            for lhs, text in template.items()
+            for alternative in text.split("|")
+        ]
+        return [Nonterminal(name) for name in names], productions
+    count = rng.randint(1, 6)
+    nonterminals = [Nonterminal(string.ascii_lowercase[i]) for i in range(count)]
+    productions = []
+    for lhs in range(count):
+        for _ in range(rng.choice((1, 2, 2, 3))):
+            rhs = []
+            for _ in range(rng.choice((0, 1, 1, 2, 2, 3))):
+                lowest = lhs + 1 if finite else 0
+                if rng.random() < 0.4 and lowest < count:
+                    rhs.append(~rng.randrange(lowest, count))
+                else:
+                    rhs.append(rng.choice(usable))
+            productions.append(Production(lhs, tuple(rhs), nonterminals[lhs].name))
+    return nonterminals, productions
+
+
+def random_ir(
+    rng: random.Random,
+    *,
+    family: str | None = None,
+    lexer: str | None = None,
+    cycles: bool = True,
+    hidden_left_recursion: bool = True,
+    fallback: bool = True,
+) -> GrammarIR:
+    """Draw a grammar with a non-empty language that the reference can serve."""
+    while True:
+        chosen = FAMILIES[family or rng.choice(sorted(FAMILIES))]
+        terminals = random_terminals(rng, chosen, rng.randint(2, 7))
+        if not fallback:
+            terminals = [replace(t, fallback=None) for t in terminals]
+        usable = [i for i, t in enumerate(terminals) if not t.ignored and not t.reject]
+        if rng.random() < 0.3 and len(usable) > 2:
+            usable = usable[:-1]  # one stays unused
+        nonterminals, productions = random_productions(rng, usable)
+        mode = lexer or rng.choice(("basic", "basic", "contextual"))
+        ir = GrammarIR(0, tuple(terminals), tuple(nonterminals), tuple(productions), mode)
+        try:
+            cfg = Cfg(ir)
+        except ValueError:
+            continue
+        hidden = cfg.has_hidden_left_recursion()
+        if hidden and any(t.fallback is not None for t in terminals) and rng.random() < 0.5:
+            ir = replace(ir, terminals=tuple(replace(t, fallback=None) for t in terminals))
+        needs_table = mode == "contextual" or any(t.fallback is not None for t in ir.terminals)
+        if hidden and (needs_table or not hidden_left_recursion):
+            continue
+        if cfg.has_cycle() and not cycles:
+            continue
+        if all(lhs_nullable_only(cfg, t) for t in range(cfg.end)):
+            continue
+        return ir
+
+
+def lhs_nullable_only(cfg: Cfg, terminal: int) -> bool:
+    """Return whether this terminal is in no production."""
+    return terminal not in cfg.used
+
+
+# Texts.
+
+
+class Sampler:
+    """Draws sentences and texts of a grammar."""
+
+    def __init__(self, ir: GrammarIR, dfas: list[Dfa] | None = None) -> None:
+        self.ir = ir
+        self.cfg = Cfg(ir)
+        self.dfas = dfas or [compile_expr(t.expr) for t in ir.terminals]
+        self.ignored = [i for i, t in enumerate(ir.terminals) if t.ignored]
+        self._far = [_distances(dfa) for dfa in self.dfas]
+        self._height: dict[int, int] = {s: 0 for s in range(self.cfg.end)}
+        changed = True
+        while changed:
+            changed = False
+            for lhs, rhs in self.cfg.productions:
+                if all(s in self._height for s in rhs):
+                    height = 1 + max((self._height[s] for s in rhs), default=0)
+                    if height < self._height.get(lhs, height + 1):
+                        self._height[lhs] = height
+                        changed = True
+        self.falling_to: dict[int, list[int]] = {}
+        for t, chain in enumerate(self.cfg.fallbacks):
+            for f in chain:
+                self.falling_to.setdefault(f, []).append(t)
+
+    def sentence(self, rng: random.Random, budget: int = 12) -> list[int]:
+        """Draw a sequence of terminals."""
+        terminals: list[int] = []
+        todo = [self.cfg.productions[0][0]]
+        while todo:
+            symbol = todo.pop()
+            if symbol >= 0:
+                terminals.append(symbol)
+                continue
+            rules = [self.cfg.productions[i][1] for i in self.cfg.by_lhs[symbol]]
+            if budget <= 0:
+                height = {rhs: max((self._height[s] for s in rhs), default=0) for rhs in rules}
+                rules = [rhs for rhs in rules if height[rhs] == min(height.values())]
+            budget -= 1
+            todo.extend(reversed(rng.choice(rules)))
+        return terminals
+
+    def word(self, rng: random.Random, terminal: int, length: int = 5) -> bytes:
+        """Draw a string of a terminal."""
+        dfa, far = self.dfas[terminal], self._far[terminal]
+        state = 0
+        out = bytearray()
+        while True:
+            if dfa.accepting[state] and (len(out) >= length or rng.random() < 0.4):
+                return bytes(out)
+            steps: dict[int, list[int]] = {}
+            for byte, successor in enumerate(dfa.next[state]):
+                if successor is not None:
+                    steps.setdefault(successor, []).append(byte)
+            if not steps:
+                return bytes(out)
+            if len(out) >= length:
+                nearest = min(far[s] for s in steps)
+                steps = {s: b for s, b in steps.items() if far[s] == nearest}
+            state = rng.choice(sorted(steps))
+            members = [b for b in steps[state] if 0x20 <= b < 0x7F or b == 10 or b >= 0x80]
+            out.append(rng.choice(members or steps[state]))
+
+    def text(self, rng: random.Random, budget: int = 12) -> bytes:
+        """Draw a text: a sentence's words, now and then with ignored ones in between."""
+        out = b""
+        spaced = rng.random()
+        for terminal in self.sentence(rng, budget):
+            if rng.random() < 0.2 and terminal in self.falling_to:
+                terminal = rng.choice(self.falling_to[terminal])
+            if self.ignored and rng.random() < spaced:
+                out += self.word(rng, rng.choice(self.ignored), 2)
+            out += self.word(rng, terminal)
+        return out
+
+
+def _distances(dfa: Dfa) -> list[int]:
+    """Bytes to the nearest accepting state."""
+    far = [0 if accepting else 1 << 30 for accepting in dfa.accepting]
+    for _ in far:
+        for state, row in enumerate(dfa.next):
+            far[state] = min([far[state], *(far[s] + 1 for s in set(row) if s is not None)])
+    return far
+
+
+def random_tokens(
+    rng: random.Random, alphabet: str, texts: tuple[bytes, ...], count: int
+) -> tuple[bytes | None, ...]:
+    """Draw a vocabulary: every byte of the alphabet, pieces of texts, pieces of characters, aliases, ids without bytes."""
+    encoded = alphabet.encode()
+    tokens: list[bytes | None] = [bytes([b]) for b in sorted(set(encoded))]
+    joined = [text for text in texts if text] or [encoded]
+    while len(tokens) < count - 4:
+        kind = rng.random()
+        if kind < 0.7:
+            text = rng.choice(joined) + rng.choice((b"", b"", rng.choice(joined)))
+            length = rng.randint(1, min(len(text), rng.choice((3, 6, 10))))
+            at = rng.randint(0, len(text) - length)
+            tokens.append(text[at : at + length])
+        elif kind < 0.9:
+            tokens.append("".join(rng.choice(alphabet) for _ in range(rng.randint(2, 4))).encode())
+        else:
+            at = rng.randrange(len(encoded))
+            tokens.append(encoded[at : at + rng.randint(1, 3)])
+    tokens += [rng.choice(tokens), rng.choice(tokens), None, b""]
+    rng.shuffle(tokens)
+    return tuple(tokens)
+
+
+def random_case(rng: random.Random, **options: Any) -> Case:
+    """Draw a grammar some text of which is accepted, its vocabulary and texts.
+
+    Options are those of :func:`random_ir`.
+    """
+    while True:
+        family = options.get("family") or rng.choice(sorted(FAMILIES))
+        ir = random_ir(rng, **{**options, "family": family})
+        oracle = Oracle(ir)
+        sampler = Sampler(ir, oracle.lexer.dfas)
+        texts = tuple(dict.fromkeys(sampler.text(rng) for _ in range(12)))
+        accepted = [text for text in texts if oracle.accepts(text)]
+        if any(accepted):
+            break
+    alphabet = FAMILIES[family].alphabet
+    tokens = random_tokens(rng, alphabet, texts, rng.randint(20, 60))
+    return Case(ir, alphabet.encode(), tokens, texts, family, oracle)
+
+
+def cases(**options: Any) -> st.SearchStrategy[Case]:
+    """Return :func:`random_case` as a Hypothesis strategy."""
+    return st.randoms(use_true_random=False).map(lambda rng: random_case(rng, **options))
