@@ -477,14 +477,10 @@ def _refuse_other_kinds(top: dict[str, Any], model: dict[str, Any], where: str) 
     """Raise VocabError unless the tokenizer is byte-level BPE."""
     kind = model.get("type")
     if kind is None:  # old files leave it out
-        merges, vocab = model.get("merges"), model.get("vocab")
-        kind = (
-            "BPE"
-            if isinstance(merges, list)
-            else "Unigram"
-            if isinstance(vocab, list)
-            else "of an unnamed type"
-        )
+        if isinstance(model.get("merges"), list):
+            kind = "BPE"
+        else:
+            kind = "Unigram" if isinstance(model.get("vocab"), list) else "of an unnamed type"
     decoders = _components(top.get("decoder"))
     before = _components(top.get("pre_tokenizer")) + _components(top.get("normalizer"))
 
@@ -494,11 +490,8 @@ def _refuse_other_kinds(top: dict[str, Any], model: dict[str, Any], where: str) 
     reasons += [f"it uses {name}" for name in ("Metaspace", "ByteFallback") if name in before + decoders]
     if model.get("byte_fallback"):
         reasons.append("its model uses byte_fallback")
-    reasons += [
-        f"its model has a {name.replace('_', ' ')}"
-        for name in ("continuing_subword_prefix", "end_of_word_suffix")
-        if model.get(name)
-    ]
+    unset = ("continuing_subword_prefix", "end_of_word_suffix")
+    reasons += [f"its model sets {name}" for name in unset if model.get(name)]
     if not reasons and "ByteLevel" not in (decoders or before):
         reasons.append("neither its decoder nor its pre-tokenizer is ByteLevel")
     if not reasons and (others := sorted(set(decoders) - {"ByteLevel", "Fuse"})):

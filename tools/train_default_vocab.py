@@ -323,7 +323,7 @@ class Writer:
                 f"  return {name};\n}}\n",
                 f"for (int i = 0; i < {value}; i++) {{\n\t{name}[i] = {first}(i) + {second}->{noun};\n}}\n",
                 f"import {noun}\nfrom {name} import {first}, {second}\n\ntry:\n    {verb}({first})\n"
-                f"except ValueError as error:\n"
+                "except ValueError as error:\n"
                 f'    raise RuntimeError(f"{{error}}: {self.phrase()}") from error\n',
                 f"pub fn {verb}_{noun}(&mut self, {first}: &str) -> Option<u32> {{\n"
                 f"    let {name} = self.{second}.get({first})?;\n    match {name} {{\n"

@@ -1,0 +1,19 @@
+//! Python bindings of glrgrid: conversion, buffer checks and GIL handling; no algorithm.
+
+mod buffer;
+mod compiled;
+mod error;
+mod matcher;
+mod vocab;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<vocab::Vocab>()?;
+    module.add_class::<compiled::CompiledGrammar>()?;
+    module.add_class::<matcher::Matcher>()?;
+    module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::load, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -88,7 +88,7 @@ impl Compiled {
     }
 
     fn dwa(&self) -> ParserDwa<'_> {
-        ParserDwa { tables: &self.tables, meta: &self.meta }
+        ParserDwa { tables: &self.tables }
     }
 
     fn rows(&self) -> Rows<'_> {

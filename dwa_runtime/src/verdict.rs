@@ -6,7 +6,7 @@
 //! transitions however deep the recursion is.
 
 use crate::lr::{Local, Stack};
-use crate::tables::{Meta, NONE, Tables, list};
+use crate::tables::{NONE, Tables, list};
 use std::sync::OnceLock;
 
 /// Distance of remembering nodes on a straight stack.
@@ -53,7 +53,6 @@ impl Memo {
 #[derive(Clone, Copy)]
 pub(crate) struct ParserDwa<'t> {
     pub tables: &'t Tables,
-    pub meta: &'t Meta,
 }
 
 impl<'t> ParserDwa<'t> {

@@ -36,15 +36,16 @@ class Grammar:
         Parameters
         ----------
         text : str
-            Rules, terminals, templates, ``%import`` (of the grammars that Lark ships), ``%ignore``, ``%override`` and
-            ``%extend``. A line ``%glrgrid {...}`` (JSON) says what Lark has no words for: ``"lexer"``, ``"start"``,
-            ``"fallback"`` (``{"ID": ["KEY"]}``: KEY is read as ID where KEY itself is impossible) and ``"reject"`` (a
-            list of terminals that take part in the longest match but are never accepted).
+            Rules, terminals, templates, ``%import`` (of the grammars that Lark ships), ``%ignore``,
+            ``%override`` and ``%extend``. A line ``%glrgrid {...}`` (JSON) says what Lark has no words for:
+            ``"lexer"``, ``"start"``, ``"fallback"`` (``{"ID": ["KEY"]}``: KEY is read as ID where KEY itself
+            is impossible) and ``"reject"`` (a list of terminals that take part in the longest match but are
+            never accepted).
         start : str
             Start rule. Left at its default, it yields to the text's ``%glrgrid`` line.
         lexer : {"basic", "contextual"}, optional
-            ``"basic"``: longest match over all terminals. ``"contextual"``: over those the parser can use there. Wins
-            over the text's ``%glrgrid`` line; the default is ``"contextual"``.
+            ``"basic"``: longest match over all terminals. ``"contextual"``: over those the parser can use
+            there. Wins over the text's ``%glrgrid`` line; the default is ``"contextual"``.
 
         Returns
         -------
@@ -58,12 +59,14 @@ class Grammar:
         Warns
         -----
         GrammarWarning
-            Useless rules, and priorities that mean something else here than in Lark; also kept in ``warnings``.
+            Useless rules, and priorities that mean something else here than in Lark; also kept in
+            ``warnings``.
 
         Notes
         -----
-        The longest match wins, whereas Lark takes the first match in an order of its own. Terminals that the text defines
-        or imports by name take part in it even if no rule uses them. ``"select"i`` folds ASCII letters only.
+        The longest match wins, whereas Lark takes the first match in an order of its own. Terminals that the
+        text defines or imports by name take part in it even if no rule uses them. ``"select"i`` folds ASCII
+        letters only.
 
         Examples
         --------
@@ -74,8 +77,8 @@ class Grammar:
         ir = lark.read(text, start, lexer)
         if ir.lexer != "basic":
             raise GrammarError(
-                f'lexer "{ir.lexer}" is not available yet; pass lexer="basic", or write %glrgrid {{"lexer": "basic"}} '
-                "in the grammar"
+                f'lexer "{ir.lexer}" is not available yet; pass lexer="basic", '
+                'or write %glrgrid {"lexer": "basic"} in the grammar'
             )
         for message in ir.warnings:
             warnings.warn(message, GrammarWarning, stacklevel=2)
@@ -99,4 +102,5 @@ class Grammar:
     def __repr__(self) -> str:
         ir = self.ir
         sizes = f"{len(ir.terminals)} terminals, {len(ir.productions)} productions"
-        return f'<Grammar "{ir.nonterminals[ir.start].name}": {sizes}, {ir.lexer} lexer, {self.fingerprint[:12]}>'
+        start = ir.nonterminals[ir.start].name
+        return f'<Grammar "{start}": {sizes}, {ir.lexer} lexer, {self.fingerprint[:12]}>'

@@ -1,20 +1,22 @@
 """EBNF trees and their lowering to plain productions.
 
-The number of productions stays linear in the size of the text: an option, repetition or group becomes a *helper*
-nonterminal instead of variants of the alternative it stands in. Helpers with equal content are one nonterminal, so
-``[NOT]`` in two alternatives never makes an LR parser choose between two empty reductions.
+The number of productions stays linear in the size of the text: an option, repetition or group becomes a
+*helper* nonterminal instead of variants of the alternative it stands in. Helpers with equal content are one
+nonterminal, so ``[NOT]`` in two alternatives never makes an LR parser choose between two empty reductions.
 
-======== ============================= =====================================
-text     helper                        productions
-======== ============================= =====================================
-``[x]``  ``__opt_n``                   ``x``, empty
-``x*``   ``__star_n`` (``h``)          empty, ``h x``
-``x+``   ``__plus_n`` (``h``)          ``x``, ``h x``
-``x~n``  ``__repeat_n``                powers of two: ``h(2k) : h(k) h(k)``
-``x~0..m`` ``__upto_n``                ``upto(p - 1)``, ``h(p) upto(m - p)``, p the largest power of two <= m
-======== ============================= =====================================
+=========== ================= =========================================================
+text        helper            productions
+=========== ================= =========================================================
+``[x]``     ``__opt_n``       ``x`` and the empty one
+``x*``      ``__star_n``      the empty one and ``__star_n x``
+``x+``      ``__plus_n``      ``x`` and ``__plus_n x``
+``(x | y)`` ``__group_n``     ``x`` and ``y``
+``x~p``     ``__repeat_n``    two copies of half of it; p a power of two
+``x~0..m``  ``__upto_n``      ``x~0..p-1`` and ``x~p x~0..m-p``; p the largest power <= m
+=========== ================= =========================================================
 
-The last scheme is unambiguous, and LALR(1) when ``x`` is: a thousand copies are some twenty productions.
+The last scheme is unambiguous, and LALR(1) when ``x`` is: a thousand copies are some twenty
+productions.
 """
 
 from __future__ import annotations
@@ -135,7 +137,9 @@ def map_leaves(node: Node, change: Callable[[Leaf], Node]) -> Node:
         return Seq(tuple(map_leaves(item, change) for item in node.items))
     if isinstance(node, Alt):
         bodies = (Seq(tuple(map_leaves(i, change) for i in a.body.items)) for a in node.items)
-        return Alt(tuple(Alternative(b, a.alias, a.position) for a, b in zip(node.items, bodies, strict=True)))
+        return Alt(
+            tuple(Alternative(b, a.alias, a.position) for a, b in zip(node.items, bodies, strict=True))
+        )
     if isinstance(node, Repeat):
         return Repeat(map_leaves(node.item, change), node.low, node.high)
     return change(node)
@@ -168,11 +172,20 @@ class Lowering:
         return len(self.nonterminals) - 1
 
     def add_rule(self, lhs: int, name: str, body: Alt) -> None:
-        """Lower a rule's alternatives into productions of ``lhs``; an alias takes the place of ``name``."""
+        """Lower a rule's alternatives into productions of ``lhs``; an alias takes the place of ``name``.
+
+        Several may be empty, as two options are; the first names the production.
+        """
         self._rule = name
         for alternative in body.items:
             for rhs in self._alternatives(alternative.body):
-                self._productions.setdefault((lhs, rhs), alternative.alias or name)
+                chosen = alternative.alias or name
+                if self._productions.setdefault((lhs, rhs), chosen) != chosen and rhs:
+                    earlier = self._productions[lhs, rhs]
+                    raise GrammarError(
+                        f'rule "{name}" has one alternative twice, as "{earlier}" and "{chosen}"; drop one',
+                        *(alternative.position or ()),
+                    )
 
     def _alternatives(self, node: Node) -> list[Rhs]:
         """Right-hand sides whose union is ``node``; a group or option that is the whole of it is opened."""

@@ -1,12 +1,14 @@
-"""Python ``re`` patterns, string literals and character ranges to terminal expressions (:mod:`glrgrid.grammar.ir`).
+"""Python ``re`` patterns, string literals and character ranges to terminal expressions
+(:mod:`glrgrid.grammar.ir`).
 
-The standard library's own parser reads the pattern, so the dialect is Python's; what is kept is the *language* of the
-pattern, as :func:`re.fullmatch` defines it on ``str``. Whatever looks beyond the text it matches, or prefers one match to
-another, has no language of its own and is refused by name: look-arounds, anchors, lazy and possessive quantifiers, atomic
-groups, backreferences, conditional groups.
+The standard library's own parser reads the pattern, so the dialect is Python's; what is kept is the
+*language* of the pattern, as :func:`re.fullmatch` defines it on ``str``. Whatever looks beyond the text it
+matches, or prefers one match to another, has no language of its own and is refused by name: look-arounds,
+anchors, lazy and possessive quantifiers, atomic groups, backreferences, conditional groups.
 
-Character sets are sorted tuples of inclusive code point ranges without surrogates. Sets that depend on Unicode tables
-(``\\w`` and friends, IGNORECASE) are not re-derived: ``re`` itself is run over all code points, or over all that have a case.
+Character sets are sorted tuples of inclusive code point ranges without surrogates. Sets that depend on
+Unicode tables (``\\w`` and friends, IGNORECASE) are not re-derived: ``re`` itself is run over all code
+points, or over all that have a case.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def from_pattern(pattern: str, flags: str = "", position: Position | None = None
     """
     where = position or (None, None)
     if "l" in flags.lower():
-        raise GrammarError(f'regular expression /{pattern}/ has flag "l": the locale is not supported', *where)
+        raise GrammarError(
+            f'regular expression /{pattern}/ has flag "l": the locale is not supported', *where
+        )
     try:
         parsed = _parser.parse(pattern, sum(int(re.RegexFlag[f.upper()]) for f in set(flags)))
         return _sequence(parsed, int(parsed.state.flags))
@@ -96,7 +100,8 @@ def from_pattern(pattern: str, flags: str = "", position: Position | None = None
 def from_literal(text: str, fold: bool) -> Expr:
     """Translate a string literal; ``fold`` ignores case.
 
-    ASCII text folds ASCII letters only: ``"select"i`` never matches ``ſelect``. Other text folds as ``re.IGNORECASE`` does.
+    ASCII text folds ASCII letters only: ``"select"i`` never matches ``ſelect``. Other text folds as
+    ``re.IGNORECASE`` does.
     """
     if not fold:
         return ("lit", text)
@@ -125,7 +130,9 @@ def is_nullable(expr: Expr) -> bool:
 
 def measure(expr: Expr) -> tuple[int, int]:
     """Depth (a leaf has 1) and number of nodes of an expression."""
-    children = expr[1] if expr[0] in ("cat", "alt", "and") else expr[1:2] if expr[0] in ("repeat", "not") else ()
+    children = (
+        expr[1] if expr[0] in ("cat", "alt", "and") else expr[1:2] if expr[0] in ("repeat", "not") else ()
+    )
     depths_nodes = [measure(child) for child in children]
     return 1 + max((d for d, _ in depths_nodes), default=0), 1 + sum(n for _, n in depths_nodes)
 

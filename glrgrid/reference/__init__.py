@@ -1,2 +1,4 @@
-"""The executable specification: trial lexing and parsing of every token, sharing only the grammar IR with the engine."""
+"""The executable specification: trial lexing and parsing of every token.
 
+It shares only the grammar IR with the engine; tests hold the one against the other.
+"""

@@ -1,7 +1,7 @@
-"""Grammar analysis for the reference: reduction, nullable, FIRST, FOLLOW, and the two shapes of recursion to refuse.
+"""Grammar analysis for the reference: reduction, nullable, FIRST, FOLLOW, two awkward shapes of recursion.
 
-Productions are ``(lhs, rhs)`` with the IR's symbol code (``i >= 0`` terminal, ``~j`` nonterminal). Production 0 is the
-added ``S' -> S``. The end of input is the extra terminal ``Cfg.end``.
+Productions are ``(lhs, rhs)`` with the IR's symbol code (``i >= 0`` terminal, ``~j`` nonterminal). Production
+0 is the added ``S' -> S``. The end of input is the extra terminal ``Cfg.end``.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Cfg:
         self.end = len(ir.terminals)
         self.fallbacks = [self._fallback_chain(t) for t in range(self.end)]
         for production in ir.productions:
-            for symbol in production.rhs:
-                if symbol >= 0 and (ir.terminals[symbol].reject or ir.terminals[symbol].ignored):
-                    kind = "reject" if ir.terminals[symbol].reject else "ignored"
-                    raise ValueError(f"{kind} terminal {ir.terminals[symbol].name} occurs in rule {production.name}")
+            for terminal in (ir.terminals[symbol] for symbol in production.rhs if symbol >= 0):
+                if terminal.reject or terminal.ignored:
+                    kind = "reject" if terminal.reject else "ignored"
+                    raise ValueError(f"{kind} terminal {terminal.name} occurs in rule {production.name}")
         self.productions = self._reduced(dead_terminals)
         self.by_lhs: dict[int, list[int]] = {}
         for index, (lhs, _) in enumerate(self.productions):
@@ -47,13 +47,16 @@ class Cfg:
         self.nullable = self._nullable()
         self.first = self._first()
         self.follow = self._follow()
+        self.can_start = self._falling_to(self.first[self.productions[0][0]])
+        """Terminals that a sentence can start with, closed under fallback."""
 
     def _fallback_chain(self, terminal: int) -> tuple[int, ...]:
         chain: list[int] = []
         current = self.ir.terminals[terminal].fallback
         while current is not None:
             if current == terminal or current in chain:
-                raise ValueError(f"the fallback of terminal {self.ir.terminals[terminal].name} leads to a cycle")
+                name = self.ir.terminals[terminal].name
+                raise ValueError(f"the fallback of terminal {name} leads to a cycle")
             chain.append(current)
             current = self.ir.terminals[current].fallback
         return tuple(chain)
@@ -117,7 +120,7 @@ class Cfg:
         return found
 
     def _follow(self) -> list[frozenset[int]]:
-        """FOLLOW of every terminal, closed under fallback on both sides; ``end`` marks that a sentence can stop there."""
+        """FOLLOW of every terminal, closed under fallback on both sides; ``end``: a sentence can stop."""
         follow: dict[int, set[int]] = {s: set() for s in self.first}
         follow[self.productions[0][0]].add(self.end)
         changed = True
@@ -132,12 +135,15 @@ class Cfg:
         closed = []
         for t in range(self.end):
             here = follow[t].union(*(follow[f] for f in self.fallbacks[t]))
-            here |= {u for u in range(self.end) if here & set(self.fallbacks[u])}
-            closed.append(frozenset(here))
+            closed.append(self._falling_to(here))
         return closed
 
+    def _falling_to(self, terminals: set[int]) -> frozenset[int]:
+        """These, and the terminals that fall back to one of them."""
+        return frozenset(terminals | {u for u in range(self.end) if terminals & set(self.fallbacks[u])})
+
     def has_hidden_left_recursion(self) -> bool:
-        """Return whether some A derives αA… with α nullable and not empty: a reduction could push without end."""
+        """Return whether some A derives αA… with α nullable, not empty: reductions could push without end."""
         corner = [
             (lhs, symbol, i > 0)
             for lhs, rhs in self.productions

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
 
 from glrgrid.reference.oracle import Oracle
 
-__all__ = ["language", "prefixes"]
+__all__ = ["language", "prefixes", "texts_over"]
 
 
-def language(oracle: Oracle, alphabet: bytes, max_length: int) -> set[bytes]:
-    """Return every text of up to ``max_length`` bytes over ``alphabet`` that :meth:`Oracle.accepts` accepts.
+def texts_over(alphabet: bytes, max_length: int, without: bytes | None = None) -> list[bytes]:
+    """Return every text of up to ``max_length`` bytes over ``alphabet`` that does not contain ``without``."""
+    texts = last = [b""]
+    for _ in range(max_length):
+        longer = (text + bytes([byte]) for text in last for byte in alphabet)
+        last = [text for text in longer if without is None or not text.endswith(without)]
+        texts = texts + last
+    return texts
 
-    Cost: ``len(alphabet) ** max_length`` trials.
-    """
-    texts = (bytes(text) for n in range(max_length + 1) for text in product(alphabet, repeat=n))
+
+def language(oracle: Oracle, texts: Iterable[bytes]) -> set[bytes]:
+    """Return the texts that :meth:`Oracle.accepts` accepts."""
     return {text for text in texts if oracle.accepts(text)}
 
 

@@ -1,13 +1,15 @@
 """The union lexer of DESIGN §2 and what an unfinished lexeme can still become.
 
-A lexer state is a tuple over all terminals of per-terminal DFA states, ``None`` where the terminal is out of the game:
-dead, or outside the *universe* the lexeme started in. Tuples are interned as integers. Because a tuple remembers its
-universe, candidates, transitions and watchers need no other context; only the start of the next lexeme does.
+A lexer state is a tuple over all terminals of per-terminal DFA states, ``None`` where the terminal is out of
+the game: dead, or outside the *universe* the lexeme started in. Tuples are interned as integers. Because a
+tuple remembers its universe, candidates, transitions and watchers need no other context; only the start of
+the next lexeme does.
 
 :class:`Lexer`
     Transitions and candidates.
 :class:`Liveness`
-    ``live(x)`` for ``x = (universe, state, watchers)``, with traps removed, and the separability reports (DESIGN §1).
+    ``live(x)`` for ``x = (universe, state, watchers)``, with traps removed, and the separability reports
+    (DESIGN §1).
 """
 
 from __future__ import annotations
@@ -104,10 +106,9 @@ class Lexer:
                 for t, (part, dfa) in enumerate(zip(parts, self.dfas, strict=True))
                 if part is not None and dfa.accepting[part]
             ]
-            best = max(((self.terminals[t].priority, self.terminals[t].literal) for t in accepting), default=None)
-            self._candidates.append(
-                frozenset(t for t in accepting if (self.terminals[t].priority, self.terminals[t].literal) == best)
-            )
+            rank = {t: (self.terminals[t].priority, self.terminals[t].literal) for t in accepting}
+            best = max(rank.values(), default=None)
+            self._candidates.append(frozenset(t for t in accepting if rank[t] == best))
         return self._number[parts]
 
 
@@ -115,17 +116,19 @@ class Lexer:
 class Report:
     """After ``text`` the lexeme may become ``terminal``, but never so that ``following`` can start behind it.
 
-    The grammar allows ``following`` there, so masks may lead into a dead end.
+    The grammar allows ``following`` there, so masks may lead into a dead end. ``terminal`` is ``None`` for
+    the beginning of the text if nothing that sentences start with can start there: no text is in the
+    language.
     """
 
     text: bytes
-    terminal: int
+    terminal: int | None
     following: int
 
 
 @dataclass(frozen=True)
 class Trap:
-    """After ``text`` nothing that may follow ``terminal`` can ever start behind it, so it no longer counts as live."""
+    """After ``text`` nothing that may follow ``terminal`` can start behind it, so it is not live."""
 
     text: bytes
     terminal: int
@@ -211,19 +214,20 @@ class Liveness:
         return steps
 
     def _universes_beyond(self, x: Lexeme, terminal: int) -> frozenset[Universe]:
-        """Universes of the lexeme after ``x`` if it is ``terminal``; an ignored one leaves the stack, so the row."""
+        """Universes of the lexeme after ``x`` if it is ``terminal``; an ignored one keeps the row."""
         return frozenset({x[0]}) if terminal in self.lexer.ignored else self.next_universes[terminal]
 
-    def _ends(self, x: Lexeme) -> frozenset[Universe]:
+    def _ends(self, x: Lexeme) -> list[Universe]:
         """Universes that can come after ``x`` if it ends here."""
-        return frozenset(u for t in self.lexer.candidates(x[1]) for u in self._universes_beyond(x, t))
+        found = {u for t in self.lexer.candidates(x[1]) for u in self._universes_beyond(x, t)}
+        return sorted(found, key=sorted)
 
     def _solve(self, x: Lexeme) -> None:
         """Fill ``_live`` and ``_separable`` for everything that steps reach from ``x``."""
         region = [x]
         seen = {x}
         for y in region:  # grows while it is walked
-            for z in (*self.inside(y), *(z for u in sorted(self._ends(y), key=sorted) for z in self.beyond(y, u))):
+            for z in (*self.inside(y), *(z for u in self._ends(y) for z in self.beyond(y, u))):
                 if z not in seen and z not in self._live:
                     seen.add(z)
                     region.append(z)
@@ -233,7 +237,8 @@ class Liveness:
             live = self._spread(region, good)
             separable = self._separate(region, live)
             kept = {
-                y: frozenset(t for t in terminals if self._can_go_on(y, t, separable)) for y, terminals in good.items()
+                y: frozenset(t for t in terminals if self._can_go_on(y, t, separable))
+                for y, terminals in good.items()
             }
             if kept == good:
                 break
@@ -241,7 +246,9 @@ class Liveness:
         self._live.update(live)
         self._separable.update(separable)
 
-    def _spread(self, region: list[Lexeme], here: dict[Lexeme, frozenset[int]]) -> dict[Lexeme, frozenset[int]]:
+    def _spread(
+        self, region: list[Lexeme], here: dict[Lexeme, frozenset[int]]
+    ) -> dict[Lexeme, frozenset[int]]:
         """Union of ``here`` over the places that more bytes inside the lexeme lead to."""
         total = dict(here)
         changed = True
@@ -315,25 +322,32 @@ class Liveness:
         """Return every place that bytes can lead to, whatever the parser says, with a shortest text."""
         text: dict[Lexeme, bytes] = {}
         queue: deque[tuple[bytes, Lexeme]] = deque()
-        universes = [self.first_universe]
         q0 = self.lexer.start(self.first_universe)
         for byte in self.lexer.representatives:
             state = self.lexer.step(q0, byte)
             if state is not None:
-                queue.append((bytes([byte]), (universes[0], state, NO_TERMINALS)))
+                queue.append((bytes([byte]), (self.first_universe, state, NO_TERMINALS)))
         while queue:
             path, x = queue.popleft()
             if x in text:
                 continue
             text[x] = path
-            steps = [*self._inside_steps(x), *(s for u in sorted(self._ends(x), key=sorted) for s in self._beyond_steps(x, u))]
+            steps = self._inside_steps(x)
+            for universe in self._ends(x):
+                steps += self._beyond_steps(x, universe)
             queue.extend((path + bytes([byte]), y) for byte, y in steps if y not in text)
         return text
 
     def check(self) -> tuple[list[Report], list[Trap]]:
         """Return where DESIGN's separability fails for some following terminals, and where for all."""
-        reports: dict[tuple[int, int], Report] = {}
+        reports: dict[tuple[int | None, int], Report] = {}
         traps: dict[int, Trap] = {}
+        at_start = NO_TERMINALS.union(
+            *(self.live(x) | self._through(x) for x in self.starts(self.first_universe))
+        )
+        if not self.cfg.can_start & at_start and not self.cfg.is_nullable(self.cfg.productions[0][1]):
+            for t2 in sorted(self.cfg.can_start):
+                reports[None, t2] = Report(b"", None, t2)
         for x, text in self.reachable().items():  # in the order of length
             live = self.live(x)
             ways: dict[tuple[int, Universe], frozenset[int]] = {}

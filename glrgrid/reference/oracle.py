@@ -1,18 +1,21 @@
 """The executable specification of masks (DESIGN §1, §2): try every token, byte by byte, on every branch.
 
-A *branch* is one way to read the bytes so far: the lexer state of the unfinished lexeme (or none), the watchers (longer
-matches that must not come true) and one parser stack. A :class:`State` is a set of branches. Nothing here is fast; what
-is memoised is only ever a pure function of one branch.
+A *branch* is one way to read the bytes so far: the lexer state of the unfinished lexeme (or none), the
+watchers (longer matches that must not come true) and one parser stack. A :class:`State` is a set of branches.
+Nothing here is fast; what is memoised is only ever a pure function of one branch.
 
-:meth:`Oracle.accepts` is deliberately another algorithm: it cuts a whole text by longest match, as the definition of the
-language says, and knows nothing of delayed emission or watchers.
+:meth:`Oracle.accepts` is deliberately another algorithm: it cuts a whole text by longest match, as the
+definition of the language says, and knows nothing of delayed emission or watchers.
 
 Where the definitions leave room, this is what holds:
 
-1. Inside :meth:`Oracle.advance` only branches with nothing live are dropped; the mask rule is applied once, at the end.
-2. A terminal whose language is empty makes the productions that use it useless.
-3. ``live`` counts every candidate, reject and unused terminals too; whether a stack can shift one is asked only by the
-   mask rule.
+1. Inside :meth:`Oracle.advance` only branches with nothing live are dropped; the mask rule is applied once,
+   at the end. Where separability fails, the cut into tokens can therefore matter.
+2. A lexeme that ends in ``x`` is emitted as those of its candidates that are in ``live(x)``: traps are not
+   followed. In a state that emits at once nothing stays pending, and the mask rule would no longer see one.
+3. A terminal whose language is empty makes the productions that use it useless.
+4. ``live`` counts every candidate, reject and unused terminals too; only the mask rule asks whether a
+   stack can shift one.
 """
 
 from __future__ import annotations
@@ -27,7 +30,11 @@ from glrgrid.reference.lexer import Lexer, Liveness, Report, Trap, Universe, Wat
 from glrgrid.reference.parser import EarleyParser, LrParser, Parser, Stack
 from glrgrid.reference.regex import compile_expr
 
-__all__ = ["Branch", "Oracle", "State", "Trial"]
+__all__ = ["Branch", "Oracle", "State", "TooManyBranches", "Trial"]
+
+
+class TooManyBranches(RuntimeError):
+    """An ambiguous grammar has led to more branches than explicit stacks can serve."""
 
 
 class Branch(NamedTuple):
@@ -62,11 +69,15 @@ class _Events(NamedTuple):
     watcher: bool = False
 
     def then(self, other: _Events) -> _Events:
-        return _Events(self.emitted + other.emitted, *(a or b for a, b in zip(self[1:], other[1:], strict=True)))
+        emitted = self.emitted + other.emitted
+        return _Events(emitted, *(a or b for a, b in zip(self[1:], other[1:], strict=True)))
 
     def beside(self, other: _Events) -> _Events:
         emitted = max(self.emitted, other.emitted)
         return _Events(emitted, *(a or b for a, b in zip(self[1:], other[1:], strict=True)))
+
+
+_Moves = list[tuple[Branch, _Events]]
 
 
 @dataclass(frozen=True)
@@ -82,8 +93,8 @@ class Trial:
     in_ignored : bool
         A surviving branch has a pending lexeme that may be an ignored one.
     fallback, reject, fork, watcher : bool
-        On the way, also on branches that died since: a cell filled by fallback was used; a reject terminal was a
-        candidate; one lexeme led to several stacks; a longer match was watched.
+        On the way, also on branches that died since: a cell filled by fallback was used; a reject terminal
+        was a candidate; one lexeme led to several stacks; a longer match was watched.
     """
 
     state: State | None
@@ -103,8 +114,11 @@ class Oracle:
     ir
         The grammar, of either lexer mode.
     parser
-        ``"lr"``, ``"earley"``, or ``None``: LR unless the grammar has hidden left recursion or a cycle and neither
-        fallback nor contextual lexing, which are defined on the LR table.
+        ``"lr"``, ``"earley"``, or ``None``: LR unless the grammar has hidden left recursion or a cycle and
+        neither fallback nor contextual lexing, which are defined on the LR table.
+    max_branches
+        Explicit stacks grow exponentially under heavy ambiguity; beyond this many branches every method that
+        steps raises :class:`TooManyBranches`.
 
     Raises
     ------
@@ -112,8 +126,9 @@ class Oracle:
         The grammar derives no sentence, breaks a rule of the IR, or asks for a parser that cannot serve it.
     """
 
-    def __init__(self, ir: GrammarIR, parser: str | None = None) -> None:
+    def __init__(self, ir: GrammarIR, parser: str | None = None, max_branches: int = 2000) -> None:
         self.ir = ir
+        self.max_branches = max_branches
         dfas = [compile_expr(terminal.expr) for terminal in ir.terminals]
         for terminal, dfa in zip(ir.terminals, dfas, strict=True):
             if dfa.accepting[0]:
@@ -133,7 +148,7 @@ class Oracle:
         self.liveness = Liveness(
             self.cfg, self.lexer, self.universe(self.parser.start()), self._universes_after
         )
-        self._moves: dict[tuple[Branch, int], list[tuple[Branch, _Events]]] = {}
+        self._moves: dict[tuple[Branch, int], _Moves] = {}
         self._verdicts: dict[Branch, bool] = {}
 
     def universe(self, stack: Stack) -> Universe:
@@ -161,7 +176,7 @@ class Oracle:
         return self._survivors(branches)
 
     def mask(self, state: State, tokens: Sequence[bytes | None]) -> list[bool]:
-        """Return for each token whether it may come next: the trial of every one. Tokens without bytes may not.
+        """Return for each token whether it may come next: the trial of every one. Empty ones may not.
 
         Cost: one step a byte; neighbours in sorted order share the steps of their common prefix.
         """
@@ -177,10 +192,10 @@ class Oracle:
                 path.append(self._step_all(path[-1], byte))
             previous = token
             verdict[token] = any(map(self._is_viable, path[-1]))
-        return [bool(token) and verdict[token] for token in tokens]
+        return [token is not None and verdict.get(token, False) for token in tokens]
 
     def is_accepting(self, state: State) -> bool:
-        """Return whether the text so far is in the language, that is, whether end-of-sequence may come (§2.1)."""
+        """Return whether the text so far is in the language, so that end-of-sequence may come (§2.1)."""
         return any(map(self._may_end, state.branches))
 
     def accepts(self, text: bytes) -> bool:
@@ -206,10 +221,14 @@ class Oracle:
                 after = {stack} if terminal in self.lexer.ignored else self.parser.shift(stack, terminal)
                 todo.extend({(longest, s) for s in after} - seen)
                 seen.update((longest, s) for s in after)
+            if len(seen) > self.max_branches * (len(text) + 1):
+                raise TooManyBranches(
+                    f"more than max_branches = {self.max_branches} readings of one position"
+                )
         return False
 
     def separability(self) -> list[Report]:
-        """Return a report for each (terminal, following terminal) that fails DESIGN's separability; none: masks are exact."""
+        """Return a report for each (terminal, following) that fails separability; none: masks are exact."""
         return self.liveness.check()[0]
 
     def traps(self) -> list[Trap]:
@@ -229,6 +248,8 @@ class Oracle:
                     met = met.beside(path)
                     following[successor] = path.beside(following.get(successor, none))
                 met = met.beside(self._lost_events(branch, byte))
+            if len(following) > self.max_branches:
+                raise TooManyBranches(f"more than max_branches = {self.max_branches} branches")
             reached = following
         after = self._survivors(frozenset(reached))
         alive = after.branches if after else frozenset[Branch]()
@@ -243,45 +264,44 @@ class Oracle:
         )
 
     def _step_all(self, branches: frozenset[Branch], byte: int) -> frozenset[Branch]:
-        return frozenset(successor for branch in branches for successor, _ in self._step(branch, byte))
+        found = frozenset(successor for branch in branches for successor, _ in self._step(branch, byte))
+        if len(found) > self.max_branches:
+            raise TooManyBranches(
+                f"{len(found)} branches, expected at most max_branches = {self.max_branches}"
+            )
+        return found
 
-    def _step(self, branch: Branch, byte: int) -> list[tuple[Branch, _Events]]:
+    def _step(self, branch: Branch, byte: int) -> _Moves:
         """DESIGN §2, one byte on one branch."""
         if (branch, byte) not in self._moves:
-            moves: list[tuple[Branch, _Events]] = []
+            moves: _Moves = []
             watchers = self.lexer.advance_watchers(branch.watchers, byte)
             if watchers is not None:
                 if branch.pending is None:
                     self._begin(moves, branch.stack, watchers, byte, _Events())
                 else:
-                    self._continue(moves, branch.pending, branch.stack, watchers, byte)
+                    self._continue(moves, branch, branch.pending, watchers, byte)
             self._moves[branch, byte] = moves
         return self._moves[branch, byte]
 
-    def _continue(
-        self, moves: list[tuple[Branch, _Events]], state: int, stack: Stack, watchers: Watchers, byte: int
-    ) -> None:
+    def _continue(self, moves: _Moves, branch: Branch, state: int, watchers: Watchers, byte: int) -> None:
         longer = self.lexer.step(state, byte)
         if longer is not None:
-            self._arrive(moves, longer, stack, watchers, _Events())
+            self._arrive(moves, longer, branch.stack, watchers, _Events())
         if self.lexer.candidates(state) and (longer is None or not self.lexer.candidates(longer)):
             if longer is not None:
                 watchers = watchers | {longer}
-            stacks, events = self._emit(state, stack)
+            stacks, events = self._emit(branch)
             for after in stacks:
                 self._begin(moves, after, watchers, byte, events._replace(watcher=longer is not None))
 
-    def _begin(
-        self, moves: list[tuple[Branch, _Events]], stack: Stack, watchers: Watchers, byte: int, events: _Events
-    ) -> None:
+    def _begin(self, moves: _Moves, stack: Stack, watchers: Watchers, byte: int, events: _Events) -> None:
         """The first byte of a lexeme."""
         state = self.lexer.step(self.lexer.start(self.universe(stack)), byte)
         if state is not None:
             self._arrive(moves, state, stack, watchers, events)
 
-    def _arrive(
-        self, moves: list[tuple[Branch, _Events]], state: int, stack: Stack, watchers: Watchers, events: _Events
-    ) -> None:
+    def _arrive(self, moves: _Moves, state: int, stack: Stack, watchers: Watchers, events: _Events) -> None:
         """Keep the branch if something is live; emit at once if no byte leads on."""
         branch = Branch(state, watchers, stack)
         if not self._live(branch):
@@ -289,14 +309,16 @@ class Oracle:
         if not self.lexer.is_final(state):
             moves.append((branch, events))
             return
-        stacks, emitted = self._emit(state, stack)
+        stacks, emitted = self._emit(branch)
         moves.extend((Branch(None, watchers, after), events.then(emitted)) for after in stacks)
 
-    def _emit(self, state: int, stack: Stack) -> tuple[frozenset[Stack], _Events]:
-        """The stacks after the lexeme ends in ``state``."""
+    def _emit(self, branch: Branch) -> tuple[frozenset[Stack], _Events]:
+        """The stacks after the lexeme has ended."""
+        assert branch.pending is not None
+        stack = branch.stack
         stacks: frozenset[Stack] = frozenset()
         fallback = reject = False
-        for terminal in self.lexer.candidates(state):
+        for terminal in self.lexer.candidates(branch.pending) & self._live(branch):
             if terminal in self.lexer.ignored:
                 stacks |= {stack}
             elif self.ir.terminals[terminal].reject:
@@ -314,7 +336,7 @@ class Oracle:
         longer = self.lexer.step(branch.pending, byte)
         if longer is not None and self.lexer.candidates(longer):
             return _Events()
-        return self._emit(branch.pending, branch.stack)[1]._replace(emitted=0)
+        return self._emit(branch)[1]._replace(emitted=0)
 
     def _live(self, branch: Branch) -> frozenset[int]:
         if branch.pending is None:
@@ -342,4 +364,4 @@ class Oracle:
     def _may_end(self, branch: Branch) -> bool:
         if branch.pending is None:
             return self.parser.accepts_end(branch.stack)
-        return any(map(self.parser.accepts_end, self._emit(branch.pending, branch.stack)[0]))
+        return any(map(self.parser.accepts_end, self._emit(branch)[0]))

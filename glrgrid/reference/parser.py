@@ -1,15 +1,15 @@
 """Two parsers over terminal sequences, behind one interface: explicit GLR stacks, and Earley item sets.
 
-Both answer, for an immutable *stack*, which stacks a terminal leads to and whether the input may end. They are written
-from different definitions so that tests can hold one against the other.
+Both answer, for an immutable *stack*, which stacks a terminal leads to and whether the input may end. They
+are written from different definitions so that tests can hold one against the other.
 
 :class:`LrParser`
-    LALR(1) by the definition: the canonical LR(1) collection, states of one core merged, conflicts kept, then fallback
-    filling. A stack is the tuple of its states; every action of a cell is tried and equal stacks are one. It refuses
-    hidden left recursion, where reductions could push without end.
+    LALR(1) by the definition: the canonical LR(1) collection, states of one core merged, conflicts kept, then
+    fallback filling. A stack is the tuple of its states; every action of a cell is tried and equal stacks are
+    one. It refuses hidden left recursion, where reductions could push without end.
 :class:`EarleyParser`
-    Any grammar, but no rows and no fallback, since these are defined on the table. A "stack" is the last item set; an item
-    holds the set it was predicted in, so that equal futures are equal values.
+    Any grammar, but no rows and no fallback, since these are defined on the table. A "stack" is the last item
+    set; an item holds the set it was predicted in, so that equal futures are equal values.
 """
 
 from __future__ import annotations
@@ -48,8 +48,10 @@ class LrTable:
     Attributes
     ----------
     actions : list of dict
-        Per state, terminal (``cfg.end`` included) to the set of ``("shift", state)``, ``("reduce", production)`` and
-        ``("accept", 0)``. Its keys are the *row* of DESIGN's contextual lexing.
+        Per state, terminal (``cfg.end`` included) to the set of ``("shift", state)``, ``("reduce",
+        production)`` and ``("accept", 0)``.
+    rows : list of frozenset
+        Per state, the terminals that have an action: the *row* of contextual lexing.
     gotos : list of dict
         Per state, nonterminal symbol to state.
     filled : set of (state, terminal)
@@ -84,13 +86,17 @@ class LrTable:
                     action = ("reduce", production) if production else ("accept", 0)
                     for terminal in lookaheads:
                         self.actions[state].setdefault(terminal, set()).add(action)
+        self._fill_fallbacks()
+        self.rows = [frozenset(row) - {cfg.end} for row in self.actions]
+
+    def _fill_fallbacks(self) -> None:
         self.filled: set[tuple[int, int]] = set()
         for state, row in enumerate(self.actions):
             before = dict(row)
-            for terminal in range(cfg.end):
-                source_terminal = next((f for f in cfg.fallbacks[terminal] if f in before), None)
-                if terminal not in before and source_terminal is not None:
-                    row[terminal] = before[source_terminal]
+            for terminal in range(self.cfg.end):
+                source = next((f for f in self.cfg.fallbacks[terminal] if f in before), None)
+                if terminal not in before and source is not None:
+                    row[terminal] = before[source]
                     self.filled.add((state, terminal))
 
     def _canonical_lr1(self) -> tuple[list[Kernel], dict[tuple[int, int], int]]:
@@ -165,12 +171,12 @@ class LrParser:
     def row(self, stack: Stack) -> frozenset[int]:
         """Return the terminals that have an action, reductions included, in the state on top."""
         assert isinstance(stack, tuple)
-        return frozenset(self.table.actions[stack[-1]]) - {self.cfg.end}
+        return self.table.rows[stack[-1]]
 
     def rows_after(self, terminal: int) -> set[frozenset[int]]:
         """Return the rows of all states that a shift of ``terminal`` can lead to."""
         return {
-            frozenset(self.table.actions[target]) - {self.cfg.end}
+            self.table.rows[target]
             for row in self.table.actions
             for kind, target in row.get(terminal, ())
             if kind == "shift"
@@ -208,8 +214,8 @@ class LrParser:
 class EarleyParser:
     """Earley recognition, one immutable item set a position.
 
-    An item is ``(production, dot, origin)``; ``origin`` is the set it was predicted in, ``None`` for the set it is in.
-    Completed items are left out once the set is closed, except the one that says the input may end.
+    An item is ``(production, dot, origin)``; ``origin`` is the set it was predicted in, ``None`` for the set
+    it is in. Completed items are left out once the set is closed, except the one that says the input may end.
     """
 
     def __init__(self, cfg: Cfg) -> None:
@@ -258,7 +264,9 @@ class EarleyParser:
                 found = {(predicted, 0, None) for predicted in self.cfg.by_lhs[rhs[dot]]}
                 if rhs[dot] in self.cfg.nullable:
                     found.add((production, dot + 1, origin))
-            elif dot == len(rhs) and origin is not None:  # within one set the rule for nullable symbols does it
+            elif (
+                dot == len(rhs) and origin is not None
+            ):  # completions within one set: nullable symbols, above
                 found = self._advanced(origin, lhs)
             todo.extend(found - items)
             items |= found

@@ -1,17 +1,18 @@
 """Terminal expressions to byte automata, by Brzozowski derivatives.
 
-An IR expression becomes a *language term* over bytes; the derivative of a term by a byte is the language of what may
-follow that byte; the terms reachable by derivatives are the states of a DFA. Union, intersection and complement need no
-construction of their own, which is why this route is taken here: every rule below is one line of algebra.
+An IR expression becomes a *language term* over bytes; the derivative of a term by a byte is the language of
+what may follow that byte; the terms reachable by derivatives are the states of a DFA. Union, intersection and
+complement need no construction of their own, which is why this route is taken here: every rule below is one
+line of algebra.
 
 Terms (tuples, compared structurally)
-    ``("set", mask)`` one byte whose bit is set in the 256-bit ``mask`` (0: the empty language) · ``("eps",)`` the empty
-    string · ``("cat", a, b)`` · ``("alt", terms)`` · ``("and", terms)`` · ``("not", a)`` · ``("rep", a, min, max)``.
-    The constructors keep unions and intersections as flat sets and concatenations nested to the right, which bounds the
-    number of distinct derivatives.
+    ``("set", mask)`` one byte whose bit is set in the 256-bit ``mask`` (0: the empty language) · ``("eps",)``
+    the empty string · ``("cat", a, b)`` · ``("alt", terms)`` · ``("and", terms)`` · ``("not", a)`` ·
+    ``("rep", a, min, max)``. The constructors keep unions and intersections as flat sets and concatenations
+    nested to the right, which bounds the number of distinct derivatives.
 
-Source: Brzozowski, Derivatives of Regular Expressions, 1964; Owens, Reppy and Turon, Regular-expression Derivatives
-Re-examined, 2009. Not done here: minimisation (no definition depends on it).
+Source: Brzozowski, Derivatives of Regular Expressions, 1964; Owens, Reppy and Turon, Regular-expression
+Derivatives Re-examined, 2009. Not done here: minimisation (no definition depends on it).
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ EVERYTHING: Term = ("not", EMPTY)
 class Dfa:
     """A deterministic automaton over bytes without dead states; state 0 is the start.
 
-    ``next[state][byte]`` is ``None`` where no continuation can be accepted. Only the start can be useless (when the
-    language is empty); it then has no transitions.
+    ``next[state][byte]`` is ``None`` where no continuation can be accepted. Only the start can be useless
+    (when the language is empty); it then has no transitions.
     """
 
     next: tuple[tuple[int | None, ...], ...]
@@ -63,7 +64,7 @@ def compile_expr(expr: Expr) -> Dfa:
 
 
 def utf8_ranges(lo: int, hi: int) -> Iterator[tuple[ByteRange, ...]]:
-    """Yield sequences of byte ranges that together match exactly the UTF-8 forms of the code points ``lo..hi``.
+    """Yield sequences of byte ranges that together match the UTF-8 forms of the code points ``lo..hi``.
 
     Surrogates have no UTF-8 form and are left out.
     """
@@ -150,7 +151,7 @@ def _and(terms: Iterable[Term]) -> Term:
 
 
 def _not(term: Term) -> Term:
-    return term[1] if term[0] == "not" else ("not", term)  # type: ignore[no-any-return]
+    return term[1] if term[0] == "not" else ("not", term)
 
 
 def _repeat(term: Term, least: int, most: int | None) -> Term:
@@ -174,7 +175,9 @@ def _term(expr: Expr) -> Term:
             return _sequence(_bytes_in([(b, b)]) for b in values)
         case ("class", ranges):
             return _alt(
-                _sequence(_bytes_in([r]) for r in sequence) for lo, hi in ranges for sequence in utf8_ranges(lo, hi)
+                _sequence(_bytes_in([r]) for r in sequence)
+                for lo, hi in ranges
+                for sequence in utf8_ranges(lo, hi)
             )
         case ("byteclass", ranges):
             return _bytes_in(ranges)
@@ -235,7 +238,7 @@ def _derive(term: Term, byte: int) -> Term:
 
 
 def _byte_classes(term: Term) -> list[list[int]]:
-    """Bytes grouped so that no byte set of the term, nor of a derivative of it, tells two of a group apart."""
+    """Bytes grouped so that no byte set of the term, or of a derivative, tells two of a group apart."""
     masks: set[int] = set()
     todo = [term]
     while todo:

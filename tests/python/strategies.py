@@ -1,11 +1,13 @@
 """Random grammars, vocabularies and texts for holding engines against the reference.
 
-:func:`random_case` needs nothing but a ``random.Random``, so thousands of seeded cases cost little; :func:`cases` is the
-same generator under Hypothesis, whose random source records its draws and can shrink them.
+:func:`random_case` needs nothing but a ``random.Random``, so thousands of seeded cases cost little;
+:func:`cases` is the same generator under Hypothesis, whose random source records its draws and can shrink
+them.
 
-Grammars are made of a *family* of terminals over a few bytes, chosen so that they overlap (keywords and names, numbers
-that need backtracking, comments and division, multi-byte characters), and of random or templated productions over a few
-of them; the rest of the terminals stays unused and takes part in lexing only.
+Grammars are made of a *family* of terminals over a few bytes, chosen so that they overlap (keywords and
+names, numbers that need backtracking, comments and division, multi-byte characters), and of random or
+templated productions over a few of them; the rest of the terminals stays unused and takes part in lexing
+only.
 """
 
 from __future__ import annotations
@@ -26,9 +28,12 @@ from glrgrid.reference.regex import Dfa, compile_expr
 
 
 def rx(pattern: str) -> Expr:
-    """Translate a pattern to an IR expression: ``. [a-z] [^a] ( ) | * + ? {m,n}``, ``&`` and prefix ``~``, ``\\`` escapes.
+    """Translate a pattern to an IR expression.
 
-    ``&`` binds tighter than ``|``, ``~`` complements the rest of a sequence. ``.`` is any code point but the line feed.
+    Known are ``. [a-z] [^a] ( ) | * + ? {m,n}``, ``&``, prefix ``~`` and ``\\`` escapes.
+
+    ``&`` binds tighter than ``|``, ``~`` complements the rest of a sequence. ``.`` is any code point but the
+    line feed.
     """
     parser = _PatternParser(pattern)
     expr = parser.alternatives()
@@ -121,7 +126,7 @@ class _PatternParser:
         ranges = []
         while self.peek() != "]":
             lo = hi = self.character()
-            if self.peek() == "-":
+            if self.peek() == "-" and self.pattern[self.at + 1] != "]":
                 self.take()
                 hi = self.character()
             ranges.append((ord(lo), ord(hi)))
@@ -186,7 +191,20 @@ FAMILIES = {
     "ab": Family(
         "ab ",
         ("a", "b", "ab", "ba", "aab", "bab", "abab"),
-        ("a+", "b+", "a+b", "ab*", "(ab)+", "a(b|ab)?", "ab?a", "b(aa)*", "a(ba)*b?", "[ab]+", "a{2,3}", "aab"),
+        (
+            "a+",
+            "b+",
+            "a+b",
+            "ab*",
+            "(ab)+",
+            "a(b|ab)?",
+            "ab?a",
+            "b(aa)*",
+            "a(ba)*b?",
+            "[ab]+",
+            "a{2,3}",
+            "aab",
+        ),
         (" +", " ", "b+ ", " a? "),
     ),
     "number": Family(
@@ -208,9 +226,9 @@ FAMILIES = {
         (" +", "_+", "[ _]+", " "),
     ),
     "utf8": Family(
-        "aéèε€😀 ",
+        "aèéε€😀 ",
         ("é", "€", "aé", "a", "😀", "éè"),
-        ("[é-è]+", "[^a ]", "[^a€ ]+", "[aé]+", ".é", "(é|€)+a?", "[ε-€]", "[€-😀]+", "~(.*a.*)&[^ ]+"),
+        ("[è-é]+", "[^a ]", "[^a€ ]+", "[aé]+", ".é", "(é|€)+a?", "[ε-€]", "[€-😀]+", "~(.*a.*)&[^ ]+"),
         (" +", "[ ε]+", "€ "),
     ),
 }
@@ -256,13 +274,17 @@ def random_terminals(rng: random.Random, family: Family, count: int) -> list[Ter
         chosen = [replace(t, literal=False) for t in chosen]
     chosen = [replace(t, priority=rng.choice((0, 0, 0, 1, -1))) if ranked else t for t in chosen]
     if rng.random() < 0.35:  # chains of fallbacks
-        for i in rng.sample(range(1, len(chosen)), rng.randint(1, len(chosen) - 1)) if len(chosen) > 1 else ():
+        for i in (
+            rng.sample(range(1, len(chosen)), rng.randint(1, len(chosen) - 1)) if len(chosen) > 1 else ()
+        ):
             chosen[i] = replace(chosen[i], fallback=rng.randrange(i))
     extra = []
     if rng.random() < 0.6:
         for text in rng.sample(family.ignored, rng.choice((1, 1, 2, min(3, len(family.ignored))))):
-            extra.append(pat(text, f"I:{text}", ignored=True, priority=rng.choice((0, 0, 1)) if ranked else 0))
-    if rng.random() < 0.25:
+            extra.append(
+                pat(text, f"I:{text}", ignored=True, priority=rng.choice((0, 0, 1)) if ranked else 0)
+            )
+    if rng.random() < 0.35:
         text = rng.choice(family.patterns)
         extra.append(pat(text, f"R:{text}", reject=True))
     return chosen + extra
@@ -337,14 +359,8 @@ def random_ir(
             continue
         if cfg.has_cycle() and not cycles:
             continue
-        if all(lhs_nullable_only(cfg, t) for t in range(cfg.end)):
-            continue
-        return ir
-
-
-def lhs_nullable_only(cfg: Cfg, terminal: int) -> bool:
-    """Return whether this terminal is in no production."""
-    return terminal not in cfg.used
+        if cfg.used:
+            return ir
 
 
 # Texts.
@@ -437,7 +453,10 @@ def _distances(dfa: Dfa) -> list[int]:
 def random_tokens(
     rng: random.Random, alphabet: str, texts: tuple[bytes, ...], count: int
 ) -> tuple[bytes | None, ...]:
-    """Draw a vocabulary: every byte of the alphabet, pieces of texts, pieces of characters, aliases, ids without bytes."""
+    """Draw a vocabulary.
+
+    It has every byte of the alphabet, pieces of texts and of characters, aliases, and ids without bytes.
+    """
     encoded = alphabet.encode()
     tokens: list[bytes | None] = [bytes([b]) for b in sorted(set(encoded))]
     joined = [text for text in texts if text] or [encoded]

@@ -5,6 +5,9 @@
 //! that state without building its subset; the others gather the targets of each byte class. Bytes that no NFA state
 //! tells apart by a range's end share a class; the coarsest classes are found after minimisation.
 //!
+//! Of a [`Chain`](super::nfa::Chain) a subset keeps, for each place in the repeated body, only the copy that matches
+//! the most. That changes no language and turns the quadratic subsets of ambiguous bounded repeats into constant ones.
+//!
 //! The start is not interned: a transition into an equal subset makes a second state, so nothing ever leads to state 0.
 
 use std::rc::Rc;
@@ -188,6 +191,7 @@ impl<'a> Subsets<'a> {
         }
         set.sort_unstable();
         set.dedup();
+        self.prune(&mut set);
         let id = self.intern(&set);
         self.scratch = set;
         id
@@ -238,10 +242,46 @@ impl<'a> Subsets<'a> {
                 _ => self.closures.push(s),
             }
         }
+        self.closures[from..].sort_unstable();
+        let mut set = self.closures.split_off(from);
+        self.prune(&mut set);
+        self.closures.append(&mut set);
         let to = self.closures.len();
         self.count(to - from)?;
-        self.closures[from..].sort_unstable();
         self.closure_of[state as usize] = (from as u32, to as u32);
         Ok((from, to))
+    }
+
+    /// Drop from a sorted set the states whose language another one of the same chain includes.
+    fn prune(&mut self, set: &mut Vec<u32>) {
+        for chains in &self.nfa.chains {
+            let mut from = 0;
+            while set.len() - from > 1 {
+                // The chain that holds set[from], or the next one.
+                let at = chains.partition_point(|chain| chain.end <= set[from]);
+                let Some(chain) = chains.get(at) else { break };
+                from += set[from..].partition_point(|&s| s < chain.base);
+                let to = from + set[from..].partition_point(|&s| s < chain.end);
+                if to - from > 1 {
+                    self.epoch += 1;
+                    let (seen, epoch) = (&mut self.seen, self.epoch);
+                    let mut is_new = |s: u32| {
+                        let place = chain.base + (s - chain.base) % chain.stride;
+                        std::mem::replace(&mut seen[place as usize], epoch) != epoch
+                    };
+                    let mut kept: Vec<u32> = if chain.last_is_widest {
+                        set[from..to].iter().rev().copied().filter(|&s| is_new(s)).collect()
+                    } else {
+                        set[from..to].iter().copied().filter(|&s| is_new(s)).collect()
+                    };
+                    kept.sort_unstable();
+                    let kept_to = from + kept.len();
+                    set.splice(from..to, kept);
+                    from = kept_to;
+                } else {
+                    from = to;
+                }
+            }
+        }
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! Hopcroft's algorithm in the form of Valmari, "Fast brief practical DFA minimization" (2012): one partition of the
 //! states and one of the transitions refine each other, so undefined transitions cost nothing and need no sink state.
-//! O(m log m) for m transitions. We differ in the first partition: by candidate set, and the start by itself.
+//! O(m log m) for m transitions. We differ in the first partition: by candidate set, the start by itself, and states of finite
+//! language merged beforehand, in linear time.
 
-use rustc_hash::FxHashMap;
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::DEAD;
 use super::determinize::Dfa;
 
-/// Minimise `dfa`, whose states are live; the start stays a state of its own.
+/// Minimise `dfa`, whose states are live and reachable; the start stays a state of its own.
 pub(super) fn minimize(dfa: Dfa) -> Dfa {
     let dfa = merge_classes(dfa);
     let block = refine(&dfa);
@@ -95,19 +98,30 @@ fn merge_classes(dfa: Dfa) -> Dfa {
 /// State → block of the coarsest partition that respects `cand`, the start and the transitions.
 fn refine(dfa: &Dfa) -> Vec<u32> {
     let (n, k) = (dfa.state_count(), dfa.class_count);
+    let representative = merge_finite(dfa);
+    // The blocks of finite states are known; only the others, and the start, have transitions to split by.
+    let keys: Vec<u32> = (0..n)
+        .map(|q| match representative[q] {
+            _ if q == 0 => 0,
+            DEAD => 1 + n as u32 + dfa.cand[q],
+            finite => finite, // not the start, which represents no other state
+        })
+        .collect();
+    let edges = |q: usize| {
+        let splits = q == 0 || representative[q] == DEAD;
+        dfa.row(q).iter().enumerate().filter(move |&(_, &t)| splits && t != DEAD)
+    };
     // Transitions by class, so that the transitions of one class are one set of the first partition of transitions.
     let mut class_size = vec![0u32; k + 1];
     for q in 0..n {
-        for (c, &target) in dfa.row(q).iter().enumerate() {
-            class_size[c + 1] += u32::from(target != DEAD);
-        }
+        edges(q).for_each(|(c, _)| class_size[c + 1] += 1);
     }
-    let mut free = prefix_sums(class_size);
-    let class_start = free.clone();
+    let class_start = prefix_sums(class_size);
+    let mut free = class_start.clone();
     let total = class_start[k] as usize;
     let (mut source, mut target) = (vec![0u32; total], vec![0u32; total]);
     for q in 0..n {
-        for (c, &t) in dfa.row(q).iter().enumerate().filter(|&(_, &t)| t != DEAD) {
+        for (c, &t) in edges(q) {
             let at = free[c] as usize;
             free[c] += 1;
             (source[at], target[at]) = (q as u32, t);
@@ -115,9 +129,9 @@ fn refine(dfa: &Dfa) -> Vec<u32> {
     }
     let (incoming_start, incoming) = group_by(&target, n);
 
-    let keys: Vec<u32> = (0..n).map(|q| if q == 0 { 0 } else { dfa.cand[q] + 1 }).collect();
     let mut blocks = Partition::by_key(&keys);
     let mut cords = Partition::of_runs(total, &class_start);
+    // Block 0 is the start, which no transition leads to.
     let (mut block, mut cord) = (1, 0);
     while cord < cords.set_count() {
         for i in cords.members(cord) {
@@ -137,6 +151,63 @@ fn refine(dfa: &Dfa) -> Vec<u32> {
         }
     }
     blocks.set_of
+}
+
+/// State → the first equivalent state found, if its language is finite, else [`DEAD`]. The start is like no other state.
+///
+/// States that reach no cycle, such as those of literals and bounded repeats, are minimised by comparing their rows once,
+/// successors first.
+fn merge_finite(dfa: &Dfa) -> Vec<u32> {
+    const UNSEEN: u32 = u32::MAX - 1;
+    const OPEN: u32 = u32::MAX - 2;
+    let n = dfa.state_count();
+    let mut representative = vec![UNSEEN; n];
+    let mut finite = vec![true; n];
+    let mut first_of: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut next_of = vec![DEAD; n]; // representatives of one hash, chained
+    // Everything is reachable from the start.
+    let mut stack = vec![(0usize, 0usize)];
+    representative[0] = OPEN;
+    while let Some((q, class)) = stack.last_mut() {
+        let q = *q;
+        if let Some(offset) = dfa.row(q)[*class..].iter().position(|&t| t != DEAD) {
+            let target = dfa.row(q)[*class + offset] as usize;
+            *class += offset;
+            match representative[target] {
+                UNSEEN => {
+                    representative[target] = OPEN;
+                    stack.push((target, 0)); // and come back to this transition
+                }
+                OPEN | DEAD => {
+                    finite[q] = false;
+                    *class += 1;
+                }
+                _ => *class += 1,
+            }
+            continue;
+        }
+        stack.pop();
+        if !finite[q] {
+            representative[q] = DEAD;
+            continue;
+        }
+        let signature = |q: usize| {
+            let row = dfa.row(q).iter();
+            row.map(|&t| if t == DEAD { DEAD } else { representative[t as usize] }).chain([dfa.cand[q]])
+        };
+        let mut hasher = FxHasher::default();
+        signature(q).for_each(|part| hasher.write_u32(part));
+        let first = first_of.entry(hasher.finish()).or_insert(DEAD);
+        let mut twin = *first;
+        while twin != DEAD && !signature(twin as usize).eq(signature(q)) {
+            twin = next_of[twin as usize];
+        }
+        if twin == DEAD && q != 0 {
+            next_of[q] = std::mem::replace(first, q as u32);
+        }
+        representative[q] = if twin == DEAD { q as u32 } else { twin };
+    }
+    representative
 }
 
 fn prefix_sums(mut sizes: Vec<u32>) -> Vec<u32> {

@@ -24,9 +24,16 @@ mod boolean;
 mod determinize;
 mod minimize;
 mod nfa;
+mod separability;
 #[cfg(test)]
 mod tests;
 mod utf8;
+mod watched;
+
+pub use separability::{Report, build_watched};
+pub use watched::{
+    Alternative, DEAD_ENTRY, Entry, NONE, TermSet, TermSets, TerminalFacts, TooManyStates, WatchedLexer,
+};
 
 use rustc_hash::FxHashMap;
 use thiserror::Error;

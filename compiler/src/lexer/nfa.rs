@@ -7,7 +7,9 @@
 //!
 //! `x{m,n}` becomes m copies and then n − m copies that may each be left for the *end* of the repeat: a state then leads
 //! to one copy and the end, never to all later copies, and the subset construction stays linear. That needs a body that
-//! cannot match ε; where it can, ε is taken out of it first (then x{m,n} = (x∖ε){0,n}).
+//! cannot match ε; where it can, ε is taken out of it first (then x{m,n} = (x∖ε){0,n}). Where the body is ambiguous
+//! (`(\w+ ?){1,50}`) a text can be in many copies at once; the copies form a [`Chain`], which tells the determiniser
+//! which of them it may forget.
 
 use std::rc::Rc;
 
@@ -37,11 +39,26 @@ pub(super) enum State {
     Accept(TerminalId),
 }
 
+/// Equal copies of a repeat's body, one after the other, of which some match all that others do.
+///
+/// State `base + i * stride + j` is place j of copy i. From place j of one copy everything can be matched that can be
+/// matched from place j of another one that leaves fewer optional, or more mandatory, copies to come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chain {
+    pub(super) base: u32,
+    pub(super) end: u32,
+    pub(super) stride: u32,
+    /// Which of several copies matches the most: the last one, or else the first one.
+    pub(super) last_is_widest: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Nfa {
     pub(super) states: Vec<State>,
     pub(super) ranges: Vec<Range>,
     pub(super) epsilons: Vec<u32>,
+    /// By height, those that contain no other ones first; of one height they are disjoint and sorted.
+    pub(super) chains: Vec<Vec<Chain>>,
 }
 
 impl Nfa {
@@ -54,6 +71,17 @@ impl Nfa {
         let at = self.ranges.len() as u32;
         self.ranges.push(Range { lo: byte, hi: byte, target });
         self.push(State::Ranges(at, at + 1))
+    }
+
+    /// Note a chain from `base` to the last state, begun when there were as many chains of each height as `before` says.
+    fn chain(&mut self, base: u32, stride: u32, last_is_widest: bool, before: &[usize]) {
+        let chain = Chain { base, end: self.states.len() as u32, stride, last_is_widest };
+        let inside = |&h: &usize| self.chains[h].len() > before.get(h).copied().unwrap_or(0);
+        let height = (0..self.chains.len()).rev().find(inside).map_or(0, |h| h + 1);
+        if height == self.chains.len() {
+            self.chains.push(Vec::new());
+        }
+        self.chains[height].push(chain);
     }
 
     fn union(&mut self, targets: &[u32]) -> State {
@@ -347,31 +375,50 @@ impl<'a> Builder<'a> {
                 let union = self.nfa.union(&entries);
                 self.nfa.push(union)
             }
-            Kind::Repeat(body, min, None) => {
-                let hub = self.nfa.push(State::Union(0, 0));
-                let mut entry = self.emit(body, hub)?;
-                self.nfa.states[hub as usize] = self.nfa.union(&[entry, next]);
-                if *min == 0 {
-                    entry = hub;
-                }
-                for _ in 1..*min {
-                    entry = self.emit(body, entry)?;
-                }
-                entry
-            }
-            Kind::Repeat(body, min, Some(max)) => {
-                let mut entry = next;
-                for _ in *min..*max {
-                    let copy = self.emit(body, entry)?;
-                    let union = self.nfa.union(&[copy, next]);
-                    entry = self.nfa.push(union);
-                }
-                for _ in 0..*min {
-                    entry = self.emit(body, entry)?;
-                }
-                entry
-            }
+            Kind::Repeat(body, min, max) => self.emit_repeat(body, *min, *max, next)?,
         })
+    }
+
+    fn emit_repeat(&mut self, body: &Node<'a>, min: u32, max: Option<u32>, next: u32) -> Result<u32, LexerError> {
+        let before: Vec<usize> = self.nfa.chains.iter().map(Vec::len).collect();
+        let Some(max) = max else {
+            let hub = self.nfa.push(State::Union(0, 0));
+            let mut entry = self.emit(body, hub)?;
+            self.nfa.states[hub as usize] = self.nfa.union(&[entry, next]);
+            if min == 0 {
+                return Ok(hub);
+            }
+            let stride = self.nfa.states.len() as u32 - hub - 1;
+            for _ in 1..min {
+                entry = self.emit(body, entry)?;
+            }
+            if min > 1 {
+                self.nfa.chain(hub + 1, stride, false, &before);
+            }
+            return Ok(entry);
+        };
+        let base = self.nfa.states.len() as u32;
+        let mut entry = next;
+        let mut stride = 0;
+        for _ in min..max {
+            let copy = self.emit(body, entry)?;
+            let union = self.nfa.union(&[copy, next]);
+            entry = self.nfa.push(union);
+            if stride == 0 {
+                stride = self.nfa.states.len() as u32 - base;
+            }
+        }
+        for copy in 0..min {
+            entry = self.emit(body, entry)?;
+            // What follows the last mandatory copy is what would follow one more optional copy.
+            if copy == 0 && min < max {
+                self.nfa.chain(base, stride, true, &before);
+            }
+        }
+        if min == 0 && max > 1 {
+            self.nfa.chain(base, stride, true, &before);
+        }
+        Ok(entry)
     }
 
     fn paste(&mut self, fragment: &Fragment, next: u32) -> u32 {

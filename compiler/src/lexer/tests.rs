@@ -6,7 +6,16 @@ use super::*;
 use crate::grammar::ir::Expr;
 
 fn terminal(name: &str, expr: Expr, priority: i32, literal: bool) -> Terminal {
-    Terminal { name: name.into(), expr, priority, literal, ignored: false, reject: false, fallback: None, position: None }
+    Terminal {
+        name: name.into(),
+        expr,
+        priority,
+        literal,
+        ignored: false,
+        reject: false,
+        fallback: None,
+        position: None,
+    }
 }
 
 fn lit(text: &str) -> Expr {
@@ -191,8 +200,8 @@ fn check_invariants(dfa: &LexerDfa) {
 
 fn any_expr() -> impl Strategy<Value = Expr> {
     let point = prop::sample::select(vec![
-        0x61, 0x62, 0x63, 0x7F, 0x80, 0xE9, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000,
-        0x3FFFF, 0x10FFFF,
+        0x61, 0x62, 0x63, 0x7F, 0x80, 0xE9, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF,
+        0x10000, 0x3FFFF, 0x10FFFF,
     ]);
     let range = (point.clone(), point).prop_map(|(a, b): (u32, u32)| (a.min(b), a.max(b)));
     let byte = prop::sample::select(vec![b'a', b'b', b'c', 0x80, 0xA9, 0xC3, 0xED, 0xFF]);
@@ -216,11 +225,41 @@ fn any_expr() -> impl Strategy<Value = Expr> {
     })
 }
 
+/// Repeats nested in repeats over two letters, where a text fits in many ways.
+fn any_ambiguous_expr() -> impl Strategy<Value = Expr> {
+    let leaf = prop::sample::select(vec!["a", "b", "ab", "aa", "ba"]).prop_map(lit);
+    leaf.prop_recursive(4, 12, 3, |inner| {
+        prop_oneof![
+            2 => prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::Cat),
+            2 => prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::Alt),
+            4 => (inner.clone(), 0..4u32, 0..5u32).prop_map(|(e, min, more)| repeat(e, min, Some(min + more))),
+            2 => (inner, 0..5u32).prop_map(|(e, min)| repeat(e, min, None)),
+        ]
+    })
+}
+
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let pieces: Vec<&[u8]> = vec![
-        b"a", b"a", b"b", b"b", b"c", b"\x7F", "\u{80}".as_bytes(), "é".as_bytes(), "\u{7FF}".as_bytes(),
-        "\u{800}".as_bytes(), "\u{D7FF}".as_bytes(), "\u{E000}".as_bytes(), "\u{FFFF}".as_bytes(),
-        "\u{10000}".as_bytes(), "\u{10FFFF}".as_bytes(), b"\x80", b"\xA9", b"\xC3", b"\xED\xA0\x80", b"\xF4\x90\x80\x80",
+        b"a",
+        b"a",
+        b"b",
+        b"b",
+        b"c",
+        b"\x7F",
+        "\u{80}".as_bytes(),
+        "é".as_bytes(),
+        "\u{7FF}".as_bytes(),
+        "\u{800}".as_bytes(),
+        "\u{D7FF}".as_bytes(),
+        "\u{E000}".as_bytes(),
+        "\u{FFFF}".as_bytes(),
+        "\u{10000}".as_bytes(),
+        "\u{10FFFF}".as_bytes(),
+        b"\x80",
+        b"\xA9",
+        b"\xC3",
+        b"\xED\xA0\x80",
+        b"\xF4\x90\x80\x80",
         b"\xFF",
     ];
     prop::collection::vec(prop::sample::select(pieces), 0..7).prop_map(|pieces| pieces.concat())
@@ -270,6 +309,27 @@ proptest! {
         }
         members.reverse();
         prop_assert_eq!(LexerDfa::build(&terminals, &members, resolve, &LexerLimits::default()).unwrap(), dfa);
+    }
+
+    #[test]
+    fn ambiguous_repeats_agree_with_the_definition(expr in any_ambiguous_expr()) {
+        let dfa = match build(std::slice::from_ref(&expr)) {
+            Ok(dfa) => dfa,
+            Err(LexerError::Nullable { .. }) => build(&[Expr::Cat(vec![lit("a"), expr.clone()])]).unwrap(),
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        };
+        if dfa.state_count() < 60 {
+            check_invariants(&dfa);
+        }
+        let nullable = Naive::matches(&expr, b"");
+        for len in 0..=9 {
+            for bits in 0..1u32 << len {
+                let text: Vec<u8> = (0..len).map(|i| if bits >> i & 1 == 0 { b'a' } else { b'b' }).collect();
+                let rest = if nullable { text.strip_prefix(b"a") } else { Some(&*text) };
+                let expected = rest.is_some_and(|rest| Naive::matches(&expr, rest));
+                prop_assert_eq!(!accepts(&dfa, &text).is_empty(), expected, "on {:?}", text);
+            }
+        }
     }
 
     #[test]
@@ -379,9 +439,19 @@ fn bounded_repeats_stay_linear() {
     // A body that matches the empty string, and one that is ambiguous.
     let dfa = build(&[Expr::Cat(vec![lit("x"), repeat(repeat(lit("a"), 0, Some(1)), 500, Some(20_000))])]).unwrap();
     assert_eq!(dfa.state_count(), 20_002);
-    let dfa = build(&[repeat(repeat(lit("a"), 0, Some(3)), 0, Some(5)), lit("b")].map(|e| Expr::Cat(vec![lit("x"), e])));
+    let dfa =
+        build(&[repeat(repeat(lit("a"), 0, Some(3)), 0, Some(5)), lit("b")].map(|e| Expr::Cat(vec![lit("x"), e])));
     assert_eq!(dfa.unwrap().state_count(), 18);
-    assert!(build(&[repeat(Expr::Cat(vec![]), 1, Some(u32::MAX)), lit("a")]).is_err_and(|e| matches!(e, LexerError::Nullable { .. })));
+    let words = Expr::Cat(vec![repeat(class('a', 'z'), 1, None), repeat(lit("-"), 0, Some(1))]);
+    assert_eq!(build(&[repeat(words.clone(), 1, Some(1000))]).unwrap().state_count(), 2001);
+    assert_eq!(build(&[repeat(words.clone(), 1000, None)]).unwrap().state_count(), 2001);
+    let lines = repeat(Expr::Cat(vec![repeat(words, 1, Some(50)), repeat(lit("."), 0, Some(1))]), 1, Some(50));
+    let limits = LexerLimits { max_subset_elements: 60_000, ..LexerLimits::default() };
+    build_within(&[lines], &limits).unwrap();
+    assert!(
+        build(&[repeat(Expr::Cat(vec![]), 1, Some(u32::MAX)), lit("a")])
+            .is_err_and(|e| matches!(e, LexerError::Nullable { .. }))
+    );
     assert_eq!(build(&[Expr::Cat(vec![repeat(lit(""), 9, Some(u32::MAX)), lit("a")])]).unwrap().state_count(), 2);
 }
 
@@ -404,7 +474,8 @@ fn every_error_says_what_and_where() {
         assert_eq!(build_within(exprs, limits).unwrap_err().to_string(), message);
     };
     let limits = LexerLimits::default();
-    let small = |nfa, dfa, elements| LexerLimits { max_nfa_states: nfa, max_dfa_states: dfa, max_subset_elements: elements };
+    let small =
+        |nfa, dfa, elements| LexerLimits { max_nfa_states: nfa, max_dfa_states: dfa, max_subset_elements: elements };
     let ab = || class('a', 'b');
     // The 20th letter from the end is an a: 2^20 states.
     let hard = || Expr::Cat(vec![repeat(ab(), 0, None), lit("a"), repeat(ab(), 19, Some(19))]);

@@ -1,0 +1,76 @@
+//! The table of core errors and the Python exceptions they become.
+
+use compiler::CompileError;
+use dwa_runtime::{ArtifactError, MatcherError, VocabError};
+use pyo3::PyErr;
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+mod py {
+    pyo3::import_exception!(glrgrid.errors, ArtifactError);
+    pyo3::import_exception!(glrgrid.errors, BudgetExceeded);
+    pyo3::import_exception!(glrgrid.errors, DeadEnd);
+    pyo3::import_exception!(glrgrid.errors, GrammarError);
+    pyo3::import_exception!(glrgrid.errors, InternalError);
+    pyo3::import_exception!(glrgrid.errors, StateError);
+    pyo3::import_exception!(glrgrid.errors, VocabError);
+}
+
+pub fn vocab(error: VocabError) -> PyErr {
+    py::VocabError::new_err(error.to_string())
+}
+
+pub fn artifact(error: ArtifactError) -> PyErr {
+    py::ArtifactError::new_err(error.to_string())
+}
+
+pub fn state(message: String) -> PyErr {
+    py::StateError::new_err(message)
+}
+
+pub fn matcher(error: MatcherError) -> PyErr {
+    match error {
+        MatcherError::DeadEnd { .. } => py::DeadEnd::new_err(error.to_string()),
+        _ => py::StateError::new_err(error.to_string()),
+    }
+}
+
+pub fn compile(error: CompileError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        CompileError::Malformed(_) | CompileError::Grammar(_) | CompileError::TooManyTerminals { .. } => {
+            py::GrammarError::new_err(message)
+        }
+        CompileError::Lexer { error, position } => {
+            use compiler::lexer::LexerError::{EmptyLanguage, Nullable, TooDeep};
+            let raised = match error {
+                Nullable { .. } | EmptyLanguage { .. } | TooDeep { .. } => py::GrammarError::new_err(message),
+                _ => return py::BudgetExceeded::new_err(message),
+            };
+            if let Some((line, column)) = position {
+                // The message already names the place; the attributes are for programs.
+                Python::attach(|py| {
+                    let value = raised.value(py);
+                    value.setattr("line", line).and_then(|()| value.setattr("column", column))
+                })
+                .ok();
+            }
+            raised
+        }
+        CompileError::Lr(_) | CompileError::Limit { .. } => py::BudgetExceeded::new_err(message),
+        CompileError::Cancelled => pyo3::exceptions::PyKeyboardInterrupt::new_err(message),
+        CompileError::Internal(_) => py::InternalError::new_err(message),
+    }
+}
+
+/// Run `body`; a panic becomes an `InternalError`.
+pub fn guard<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let what = panic
+            .downcast_ref::<&str>()
+            .map(|s| (*s).to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "unknown panic".into());
+        Err(py::InternalError::new_err(format!("a broken invariant inside glrgrid, please report it: {what}")))
+    })
+}

@@ -1,0 +1,68 @@
+//! `_native.Vocab`.
+
+use crate::error::{self, guard};
+use compiler::vocab::Trie;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::{Arc, OnceLock};
+
+/// Token ids and their bytes.
+#[pyclass(frozen, module = "glrgrid._native")]
+pub struct Vocab {
+    pub inner: Arc<dwa_runtime::Vocab>,
+    trie: Arc<OnceLock<Trie>>,
+}
+
+impl Vocab {
+    /// The vocabulary prepared for compiling; built on first use.
+    pub fn prepared(&self) -> Arc<OnceLock<Trie>> {
+        Arc::clone(&self.trie)
+    }
+}
+
+#[pymethods]
+impl Vocab {
+    #[new]
+    fn new(py: Python<'_>, tokens: Vec<Option<Bound<'_, PyBytes>>>, eos_ids: Vec<u32>) -> PyResult<Self> {
+        guard(|| {
+            let tokens: Vec<Vec<u8>> =
+                tokens.iter().map(|t| t.as_ref().map_or_else(Vec::new, |b| b.as_bytes().to_vec())).collect();
+            let inner = py.detach(|| dwa_runtime::Vocab::new(&tokens, &eos_ids)).map_err(error::vocab)?;
+            Ok(Vocab { inner: Arc::new(inner), trie: Arc::new(OnceLock::new()) })
+        })
+    }
+
+    /// Build what compiling needs of the vocabulary now, instead of in the first `compile`.
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        guard(|| {
+            py.detach(|| {
+                self.trie.get_or_init(|| Trie::new(&self.inner));
+            });
+            Ok(())
+        })
+    }
+
+    #[getter]
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    #[getter]
+    fn eos_ids(&self) -> Vec<u32> {
+        self.inner.eos_ids().to_vec()
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> String {
+        self.inner.fingerprint_hex()
+    }
+
+    fn token_bytes<'py>(&self, py: Python<'py>, token_id: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if token_id >= self.inner.size() {
+            let max = self.inner.size() - 1;
+            return Err(error::state(format!("token id {token_id} is out of range: the vocabulary has ids 0 to {max}")));
+        }
+        let bytes = self.inner.token(token_id as u32);
+        Ok((!bytes.is_empty()).then(|| PyBytes::new(py, bytes)))
+    }
+}

@@ -1,0 +1,148 @@
+//! Lays lexer, LR tables and Parser DWA out as the runtime's arrays.
+
+use crate::bits;
+use crate::grammar::ir::Grammar;
+use crate::grammar::reduce::ReducedGrammar;
+use crate::lexer::{DEAD_ENTRY, NONE, WatchedLexer};
+use crate::lr::{Action, LrTable};
+use crate::parser_dwa::Verdicts;
+use crate::terminal_dwa::TerminalDwa;
+use dwa_runtime::{ACCEPT, DEAD, ENTRY_FLAG, TableData};
+use rustc_hash::FxHashMap;
+
+/// Everything but the rows and the scalars.
+pub(crate) fn assemble(
+    grammar: &Grammar,
+    reduced: &ReducedGrammar,
+    table: &LrTable,
+    lexer: &WatchedLexer,
+    terminal: &TerminalDwa<'_>,
+    verdicts: &Verdicts,
+) -> TableData {
+    let mut out = TableData::default();
+    let terminals = grammar.terminals.iter().map(|t| &t.name);
+    for name in terminals.chain(&reduced.nonterminal_names).chain(&table.production_names) {
+        out.names.extend(name.replace('\n', " ").as_bytes());
+        out.names.push(b'\n');
+    }
+    write_lexer(lexer, &mut out);
+    out.set_start.push(0);
+    for set in &terminal.outcomes.sets.sets {
+        out.set_terms.extend(&set.terms);
+        out.set_start.push(out.set_terms.len() as u32);
+        out.set_ignored.push(u8::from(set.ignored));
+    }
+    write_table(table, &mut out);
+    out.dwa_start.push(0);
+    for row in &verdicts.edges {
+        for &(symbol, next, output) in row {
+            out.dwa_symbol.push(symbol);
+            out.dwa_next.push(next);
+            out.dwa_output.push(output);
+        }
+        out.dwa_start.push(out.dwa_symbol.len() as u32);
+    }
+    out.dwa_default.clone_from(&verdicts.default);
+    out.output_verdicts.clone_from(&verdicts.outputs);
+    out
+}
+
+/// Exceptions a lexer state may have to the row it shares.
+const MAX_PATCHES: usize = 6;
+/// Rows tried, latest first, for a state to share.
+const ROWS_TRIED: usize = 64;
+
+fn write_lexer(lexer: &WatchedLexer, out: &mut TableData) {
+    out.byte_class = lexer.byte_class.to_vec();
+    out.lexer_cand.clone_from(&lexer.cand);
+    out.lexer_live.clone_from(&lexer.live);
+    // A step that goes one way and emits nothing is the state itself; others point to their alternatives.
+    out.entry_start.push(0);
+    let codes: Vec<u32> = lexer
+        .entries
+        .iter()
+        .enumerate()
+        .map(|(id, entry)| match &entry[..] {
+            [] => {
+                debug_assert_eq!(id as u32, DEAD_ENTRY);
+                DEAD
+            }
+            [only] if only.emit == [NONE; 2] => only.next,
+            alternatives => {
+                for a in alternatives {
+                    out.entry_emit.push(a.emit[0]);
+                    out.entry_emit2.push(a.emit[1]);
+                    out.entry_next.push(a.next);
+                }
+                out.entry_start.push(out.entry_next.len() as u32);
+                ENTRY_FLAG | (out.entry_start.len() as u32 - 2)
+            }
+        })
+        .collect();
+    let classes = lexer.classes;
+    let mut rows: Vec<Vec<u32>> = Vec::new();
+    out.lexer_patch_start.push(0);
+    for x in 0..lexer.state_count() {
+        let steps = &lexer.steps[x * classes..][..classes];
+        let differences = |row: &Vec<u32>| row.iter().zip(steps).filter(|(a, b)| a != b).count();
+        let from = rows.len().saturating_sub(ROWS_TRIED);
+        let best = (from..rows.len()).map(|i| (differences(&rows[i]), i)).min();
+        let row = match best {
+            Some((count, i)) if count <= MAX_PATCHES => i,
+            _ => {
+                rows.push(steps.to_vec());
+                rows.len() - 1
+            }
+        };
+        for class in 0..classes {
+            if rows[row][class] != steps[class] {
+                out.lexer_patch_class.push(class as u8);
+                out.lexer_patch_step.push(codes[steps[class] as usize]);
+            }
+        }
+        out.lexer_row.push(row as u32);
+        out.lexer_patch_start.push(out.lexer_patch_step.len() as u32);
+    }
+    out.lexer_rows = rows.iter().flatten().map(|&entry| codes[entry as usize]).collect();
+}
+
+fn write_table(table: &LrTable, out: &mut TableData) {
+    let mut lookahead = bits::Pool::new(bits::words(table.terminal_count + 1));
+    let width = bits::words(table.terminal_count + 1);
+    out.shift_start.push(0);
+    out.reduce_start.push(0);
+    out.goto_start.push(0);
+    for state in 0..table.state_count as u32 {
+        let mut reductions: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
+        for (terminal, actions) in table.row(state) {
+            for &action in actions {
+                let to = match action {
+                    Action::Shift(to) => to,
+                    Action::Accept => ACCEPT,
+                    Action::Reduce(production) => {
+                        bits::insert(reductions.entry(production).or_insert_with(|| vec![0; width]), terminal);
+                        continue;
+                    }
+                };
+                out.shift_term.push(terminal as u16);
+                out.shift_to.push(to);
+            }
+        }
+        out.shift_start.push(out.shift_to.len() as u32);
+        let mut reductions: Vec<_> = reductions.into_iter().collect();
+        reductions.sort_unstable();
+        for (production, set) in reductions {
+            out.reduce_prod.push(production);
+            out.reduce_set.push(lookahead.intern(&set));
+        }
+        out.reduce_start.push(out.reduce_prod.len() as u32);
+        for (nonterminal, to) in table.gotos(state) {
+            out.goto_nonterminal.push(nonterminal);
+            out.goto_to.push(to);
+        }
+        out.goto_start.push(out.goto_to.len() as u32);
+    }
+    out.lookahead = lookahead.into_words();
+    out.prod_lhs = table.productions.iter().map(|p| p.0).collect();
+    out.prod_len = table.productions.iter().map(|p| p.1).collect();
+}

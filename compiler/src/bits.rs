@@ -1,0 +1,85 @@
+//! Small bit sets as word slices.
+
+use rustc_hash::FxHashMap;
+
+/// Words that hold `n` bits.
+pub(crate) fn words(n: usize) -> usize {
+    n.div_ceil(64)
+}
+
+pub(crate) fn has(set: &[u64], bit: u32) -> bool {
+    set[bit as usize / 64] >> (bit % 64) & 1 == 1
+}
+
+pub(crate) fn insert(set: &mut [u64], bit: u32) {
+    set[bit as usize / 64] |= 1 << (bit % 64);
+}
+
+pub(crate) fn remove(set: &mut [u64], bit: u32) {
+    set[bit as usize / 64] &= !(1 << (bit % 64));
+}
+
+/// `a |= b`; whether `a` grew.
+pub(crate) fn unite(a: &mut [u64], b: &[u64]) -> bool {
+    let mut grew = 0;
+    for (x, y) in a.iter_mut().zip(b) {
+        grew |= y & !*x;
+        *x |= y;
+    }
+    grew != 0
+}
+
+pub(crate) fn meets(a: &[u64], b: &[u64]) -> bool {
+    a.iter().zip(b).any(|(x, y)| x & y != 0)
+}
+
+pub(crate) fn is_empty(a: &[u64]) -> bool {
+    a.iter().all(|&x| x == 0)
+}
+
+/// Members, ascending.
+pub(crate) fn iter(set: &[u64]) -> impl Iterator<Item = u32> + '_ {
+    set.iter().enumerate().flat_map(|(i, &word)| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            (rest != 0).then(|| {
+                let bit = rest.trailing_zeros();
+                rest &= rest - 1;
+                i as u32 * 64 + bit
+            })
+        })
+    })
+}
+
+/// Bit sets of one width, each stored once.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool {
+    width: usize,
+    sets: Vec<u64>,
+    ids: FxHashMap<Box<[u64]>, u32>,
+}
+
+impl Pool {
+    /// Sets of `width` words.
+    pub(crate) fn new(width: usize) -> Self {
+        Pool { width, sets: Vec::new(), ids: FxHashMap::default() }
+    }
+
+    pub(crate) fn intern(&mut self, set: &[u64]) -> u32 {
+        if let Some(&id) = self.ids.get(set) {
+            return id;
+        }
+        let id = self.ids.len() as u32;
+        self.sets.extend_from_slice(set);
+        self.ids.insert(set.into(), id);
+        id
+    }
+
+    pub(crate) fn get(&self, id: u32) -> &[u64] {
+        &self.sets[id as usize * self.width..][..self.width]
+    }
+
+    pub(crate) fn into_words(self) -> Vec<u64> {
+        self.sets
+    }
+}

@@ -1,0 +1,35 @@
+//! Every knob of the compiler. The compiler reads no environment.
+
+use crate::lexer::LexerLimits;
+use crate::lr::LrLimits;
+
+/// Limits and tuning of a build.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Sizes of the lexer's automata.
+    pub lexer: LexerLimits,
+    /// Sizes of the LR tables.
+    pub lr: LrLimits,
+    /// States of the watched lexer. Default 1,000,000.
+    pub max_watched_states: usize,
+    /// Edges of the Parser DWA. Default 20,000,000.
+    pub max_dwa_edges: usize,
+    /// A lexer state with more tokens than this of its own gets a partition that other states can build on.
+    /// Default 2048; tests lower it so that small vocabularies take that path too.
+    pub shared_tokens: u32,
+    /// Tokens for which a state must do the same as another to build on it. Default 256.
+    pub min_agreement: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            lexer: LexerLimits::default(),
+            lr: LrLimits::default(),
+            max_watched_states: 1_000_000,
+            max_dwa_edges: 20_000_000,
+            shared_tokens: 2048,
+            min_agreement: 256,
+        }
+    }
+}

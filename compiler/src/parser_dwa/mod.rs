@@ -1,0 +1,12 @@
+//! The Parser DWA: which boundary classes a stack accepts (DESIGN §4).
+//!
+//! `symbolic` runs LR actions on a stack of which only the top part is known; `subset` determinises that, reading one stack
+//! symbol at a time from the top down; `verdict` merges classes that no stack tells apart. The theory on one small grammar
+//! is in the README beside this file.
+
+mod subset;
+mod symbolic;
+mod verdict;
+
+pub use subset::{ParserDwa, TooManyEdges, build};
+pub use verdict::{NEVER, Verdicts, merge};

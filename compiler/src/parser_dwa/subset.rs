@@ -1,0 +1,152 @@
+//! Subset construction: the states of the automaton are sets of suspended configurations.
+
+use super::symbolic::{Output, Suspended, Symbolic};
+use crate::bits::Pool;
+use crate::lexer::NONE;
+use crate::lr::{Action, LrTable};
+use crate::grammar::ir::Symbol;
+use crate::terminal_dwa::Outcomes;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// An edge: symbol read, next state or `NONE`, output or `NONE`.
+pub type Edge = (u32, u32, u32);
+
+/// The automaton over LR states, read from the top of the stack down.
+#[derive(Debug)]
+pub struct ParserDwa {
+    /// Edges of each state by symbol; empty for states with a default edge. State 0 is the start.
+    pub edges: Vec<Vec<Edge>>,
+    /// Next state whatever is read, or `NONE`.
+    pub default: Vec<u32>,
+    /// Distinct outputs: per sequence node the set shifted there and whether it was reached.
+    pub outputs: Vec<Output>,
+    /// The sets in `outputs`.
+    pub(crate) sets: Pool,
+    /// Largest number of configurations in a state.
+    pub max_configurations: usize,
+}
+
+/// The automaton outgrew its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooManyEdges(
+    /// The limit.
+    pub usize,
+);
+
+/// Build the automaton that decides every outcome of `outcomes` on every stack of `table`.
+///
+/// # Errors
+/// [`TooManyEdges`] past `max_edges`.
+pub fn build(
+    table: &LrTable,
+    outcomes: &Outcomes<'_>,
+    max_edges: usize,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<ParserDwa, TooManyEdges> {
+    let below = below(table);
+    let mut symbolic = Symbolic::new(table, outcomes);
+    let mut states: Vec<Vec<Suspended>> = vec![Vec::new()];
+    let mut state_ids: FxHashMap<Vec<Suspended>, u32> = FxHashMap::default();
+    let mut outputs: Vec<Output> = Vec::new();
+    let mut output_ids: FxHashMap<Output, u32> = FxHashMap::default();
+    let mut edges: Vec<FxHashMap<u32, (u32, u32)>> = vec![FxHashMap::default()];
+    let mut default: Vec<u32> = vec![NONE];
+    let mut edge_count = 0;
+
+    // (state, symbol read last): only symbols that can lie below that one are read next.
+    let tops = std::iter::once(0).chain((1..table.state_count as u32).filter(|&s| {
+        // A stack's top is where it starts or where a terminal was shifted.
+        matches!(table.accessing[s as usize], Some(Symbol::T(_)))
+    }));
+    let mut queue: Vec<(u32, u32)> = tops.map(|top| (0, top)).collect();
+    queue.reverse();
+    let mut seen: FxHashSet<(u32, u32)> = queue.iter().copied().collect();
+    while let Some((state, symbol)) = queue.pop() {
+        let by_default = default[state as usize];
+        let (next, _) = if by_default != NONE {
+            (by_default, NONE)
+        } else if let Some(&edge) = edges[state as usize].get(&symbol) {
+            edge
+        } else {
+            let (suspended, output) = if state == 0 {
+                symbolic.read_first(symbol)
+            } else {
+                symbolic.read(&states[state as usize], symbol)
+            };
+            let mut next = NONE;
+            if !suspended.is_empty() {
+                let fresh = states.len() as u32;
+                next = *state_ids.entry(suspended).or_insert_with_key(|key| {
+                    states.push(key.clone());
+                    edges.push(FxHashMap::default());
+                    default.push(NONE);
+                    fresh
+                });
+            }
+            let mut out = NONE;
+            if !output.is_empty() {
+                let fresh = outputs.len() as u32;
+                out = *output_ids.entry(output).or_insert_with_key(|key| {
+                    outputs.push(key.clone());
+                    fresh
+                });
+            }
+            if state != 0 && states[state as usize].iter().all(|c| c.pops > 0) {
+                default[state as usize] = next;
+            } else {
+                edges[state as usize].insert(symbol, (next, out));
+                edge_count += 1;
+                if edge_count > max_edges {
+                    return Err(TooManyEdges(max_edges));
+                }
+                if edge_count % 1024 == 0 {
+                    progress(edge_count, edge_count + queue.len());
+                }
+            }
+            (next, out)
+        };
+        if next != NONE {
+            for &symbol in &below[symbol as usize] {
+                if seen.insert((next, symbol)) {
+                    queue.push((next, symbol));
+                }
+            }
+        }
+    }
+    let max_configurations = states.iter().map(Vec::len).max().unwrap_or(0);
+    let edges = edges
+        .into_iter()
+        .map(|map| {
+            let mut row: Vec<Edge> = map
+                .into_iter()
+                .filter(|(_, (next, out))| (*next, *out) != (NONE, NONE))
+                .map(|(symbol, (next, out))| (symbol, next, out))
+                .collect();
+            row.sort_unstable();
+            row
+        })
+        .collect();
+    Ok(ParserDwa { edges, default, outputs, sets: symbolic.sets, max_configurations })
+}
+
+/// For each LR state the states that can lie directly below it on a stack.
+fn below(table: &LrTable) -> Vec<Vec<u32>> {
+    let mut below = vec![Vec::new(); table.state_count];
+    for state in 0..table.state_count as u32 {
+        for (_, actions) in table.row(state) {
+            for action in actions {
+                if let Action::Shift(to) = action {
+                    below[*to as usize].push(state);
+                }
+            }
+        }
+        for (_, to) in table.gotos(state) {
+            below[to as usize].push(state);
+        }
+    }
+    for list in &mut below {
+        list.sort_unstable();
+        list.dedup();
+    }
+    below
+}

@@ -1,0 +1,216 @@
+//! Token sets of verdict classes, and the recipes in the form the runtime composes (DESIGN §5).
+
+use crate::bits;
+use crate::lexer::NONE;
+use crate::parser_dwa::{NEVER, Verdicts};
+use crate::terminal_dwa::{Group, Piece, Recipe, Segment, TerminalDwa};
+use crate::vocab::{ByteSet, Trie};
+use dwa_runtime::{END_VERDICT, GROUP_ENDS, TableData};
+use rustc_hash::FxHashMap;
+
+/// A class that touches more bitmask words than this gets a dense row.
+const DENSE_WORDS: usize = 900;
+
+/// Tokens as intervals of token indices.
+type Intervals = Vec<(u32, u32)>;
+
+struct Writer<'a> {
+    trie: &'a Trie,
+    of_class: &'a [u32],
+    words: usize,
+    verdict_words: usize,
+    /// A bitmask row, all zero between uses.
+    scratch: Vec<u32>,
+    touched: Vec<u16>,
+    dense_ids: FxHashMap<Box<[u32]>, u32>,
+    run_ids: FxHashMap<(Box<[u16]>, Box<[u32]>), u32>,
+    byte_set_ids: FxHashMap<ByteSet, u32>,
+    masks: bits::Pool,
+    /// Verdicts of each partition by first byte.
+    partition_verdicts: Vec<FxHashMap<u8, Vec<u64>>>,
+    out: &'a mut TableData,
+}
+
+/// Write sources, runs and recipes into `out`.
+pub fn write(terminal: &TerminalDwa<'_>, verdicts: &Verdicts, trie: &Trie, words: usize, out: &mut TableData) {
+    out.run_start.push(0);
+    out.source_start.push(0);
+    out.group_start.push(0);
+    out.piece_start.push(0);
+    out.own_start.push(0);
+    let verdict_words = bits::words(verdicts.count);
+    let mut writer = Writer {
+        trie,
+        of_class: &verdicts.of_class,
+        words,
+        verdict_words,
+        scratch: vec![0; words],
+        touched: Vec::new(),
+        dense_ids: FxHashMap::default(),
+        run_ids: FxHashMap::default(),
+        byte_set_ids: FxHashMap::default(),
+        masks: bits::Pool::new(verdict_words),
+        partition_verdicts: Vec::new(),
+        out,
+    };
+    for partition in &terminal.partitions {
+        writer.source(partition);
+    }
+    for recipe in &terminal.recipes {
+        writer.recipe(recipe);
+    }
+    writer.out.verdict_masks = writer.masks.into_words();
+}
+
+impl Writer<'_> {
+    fn source(&mut self, partition: &[Segment]) {
+        let mut by_verdict: Vec<(u32, u32, u32)> = partition
+            .iter()
+            .map(|s| (self.of_class[s.class as usize], s.lo, s.hi))
+            .filter(|&(verdict, ..)| verdict != NEVER)
+            .collect();
+        by_verdict.sort_unstable();
+        for class in by_verdict.chunk_by(|a, b| a.0 == b.0) {
+            self.mark(class.iter().map(|&(_, lo, hi)| (lo, hi)));
+            let (dense, run) = if self.touched.len() > DENSE_WORDS { (self.dense(), NONE) } else { (NONE, self.run()) };
+            self.out.class_verdict.push(class[0].0);
+            self.out.class_dense.push(dense);
+            self.out.class_run.push(run);
+        }
+        self.out.source_start.push(self.out.class_verdict.len() as u32);
+        let mut by_byte: FxHashMap<u8, Vec<u64>> = FxHashMap::default();
+        let mut segments = partition.iter().peekable();
+        for child in self.trie.first_bytes() {
+            let tokens = self.trie.tokens_of(child);
+            let mut set = vec![0; self.verdict_words];
+            while let Some(segment) = segments.peek().filter(|s| s.lo < tokens.end) {
+                let verdict = self.of_class[segment.class as usize];
+                if verdict != NEVER {
+                    bits::insert(&mut set, verdict);
+                }
+                if segment.hi > tokens.end {
+                    break;
+                }
+                segments.next();
+            }
+            by_byte.insert(self.trie.byte[child as usize], set);
+        }
+        self.partition_verdicts.push(by_byte);
+    }
+
+    fn recipe(&mut self, recipe: &Recipe) {
+        for group in &recipe.groups {
+            let mut mask = vec![0; self.verdict_words];
+            for piece in &group.pieces {
+                self.piece_mask(piece, &mut mask);
+            }
+            let own = self.own(recipe, group.emit);
+            for (verdict, _) in &own {
+                bits::insert(&mut mask, *verdict);
+            }
+            if group.ends {
+                bits::insert(&mut mask, END_VERDICT);
+            }
+            if !bits::is_empty(&mask) {
+                self.group(group, &mask, own);
+            }
+        }
+        self.out.group_start.push(self.out.group_emit.len() as u32);
+        let drop = if recipe.lost.is_empty() {
+            NONE
+        } else {
+            self.mark(recipe.lost.iter().copied());
+            self.run()
+        };
+        self.out.recipe_drop.push(drop);
+    }
+
+    fn group(&mut self, group: &Group, mask: &[u64], own: Vec<(u32, Intervals)>) {
+        self.out.group_emit.push(group.emit);
+        self.out.group_flags.push(if group.ends { GROUP_ENDS } else { 0 });
+        let mask = self.masks.intern(mask);
+        self.out.group_mask.push(mask);
+        for piece in &group.pieces {
+            let bytes = piece.bytes.map_or(NONE, |set| {
+                let next = self.byte_set_ids.len() as u32;
+                *self.byte_set_ids.entry(set).or_insert_with(|| {
+                    self.out.byte_sets.extend_from_slice(&set);
+                    next
+                })
+            });
+            self.out.piece_source.push(piece.partition);
+            self.out.piece_bytes.push(bytes);
+        }
+        self.out.piece_start.push(self.out.piece_source.len() as u32);
+        for (verdict, tokens) in own {
+            self.mark(tokens.into_iter());
+            let run = self.run();
+            self.out.own_verdict.push(verdict);
+            self.out.own_run.push(run);
+        }
+        self.out.own_start.push(self.out.own_verdict.len() as u32);
+    }
+
+    fn piece_mask(&self, piece: &Piece, mask: &mut [u64]) {
+        for (&byte, set) in &self.partition_verdicts[piece.partition as usize] {
+            if piece.bytes.is_none_or(|bytes| bytes[byte as usize / 64] >> (byte % 64) & 1 == 1) {
+                bits::unite(mask, set);
+            }
+        }
+    }
+
+    /// A recipe's own tokens in one group, by verdict.
+    fn own(&self, recipe: &Recipe, emit: u32) -> Vec<(u32, Intervals)> {
+        let mut own: Vec<(u32, u32, u32)> = Vec::new();
+        for difference in &recipe.own {
+            for &(group, class) in &difference.classes {
+                let verdict = self.of_class[class as usize];
+                if group == emit && verdict != NEVER {
+                    own.push((verdict, difference.lo, difference.hi));
+                }
+            }
+        }
+        own.sort_unstable();
+        own.chunk_by(|a, b| a.0 == b.0).map(|c| (c[0].0, c.iter().map(|&(_, lo, hi)| (lo, hi)).collect())).collect()
+    }
+
+    /// Set the bits of all ids of these tokens in the scratch row.
+    fn mark(&mut self, intervals: impl Iterator<Item = (u32, u32)>) {
+        for (lo, hi) in intervals {
+            let ids = self.trie.id_start[lo as usize] as usize..self.trie.id_start[hi as usize] as usize;
+            for &id in &self.trie.ids[ids] {
+                let word = &mut self.scratch[id as usize / 32];
+                if *word == 0 {
+                    self.touched.push((id / 32) as u16);
+                }
+                *word |= 1 << (id % 32);
+            }
+        }
+    }
+
+    /// Store the scratch row dense and clear it.
+    fn dense(&mut self) -> u32 {
+        self.touched.clear();
+        let row = std::mem::replace(&mut self.scratch, vec![0; self.words]).into_boxed_slice();
+        let next = self.dense_ids.len() as u32;
+        *self.dense_ids.entry(row).or_insert_with_key(|row| {
+            self.out.dense.extend_from_slice(row);
+            next
+        })
+    }
+
+    /// Store the scratch row sparse and clear it.
+    fn run(&mut self) -> u32 {
+        self.touched.sort_unstable();
+        let bits: Box<[u32]> =
+            self.touched.iter().map(|&w| std::mem::take(&mut self.scratch[w as usize])).collect();
+        let words: Box<[u16]> = self.touched.drain(..).collect();
+        let next = self.run_ids.len() as u32;
+        *self.run_ids.entry((words, bits)).or_insert_with_key(|(words, bits)| {
+            self.out.run_word.extend_from_slice(words);
+            self.out.run_bits.extend_from_slice(bits);
+            self.out.run_start.push(self.out.run_word.len() as u32);
+            next
+        })
+    }
+}

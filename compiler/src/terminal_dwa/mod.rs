@@ -1,0 +1,13 @@
+//! The Terminal DWA: which terminal sequences each token can produce from each lexer state (DESIGN §3).
+//!
+//! `outcomes` names what can happen, as a trie of emitted candidate sets with what is left pending at the end; `walk` runs
+//! the vocabulary trie through the watched lexer; `recipes` stores each lexer state as pieces of shared partitions plus
+//! the few tokens that differ.
+
+mod outcomes;
+mod recipes;
+mod walk;
+
+pub use outcomes::{Outcomes, REACHED, ROOT};
+pub use recipes::{Difference, Group, Piece, Recipe, TerminalDwa, build};
+pub use walk::Segment;

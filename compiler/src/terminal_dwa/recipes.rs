@@ -1,0 +1,324 @@
+//! One recipe per lexer state: which partitions, restricted how, tell what each token does from there.
+//!
+//! Two facts keep the recipes small. A lexeme that ends before a token's first byte leaves the rest of the token to be
+//! lexed from the start, so those tokens are classified by the one partition of the start state ([`BOUNDARY`]) restricted
+//! to their first bytes. And most other tokens do from, say, the middle of a keyword what they do from the middle of an
+//! identifier: a state names another state's partition as its base, and lists the tokens that differ.
+
+use super::outcomes::Outcomes;
+use crate::config::Config;
+use super::walk::{Classes, From, Segment, Walker};
+use crate::lexer::{Entry, NONE, TerminalFacts, WatchedLexer};
+use crate::vocab::{ByteSet, Trie};
+use rustc_hash::FxHashMap;
+
+/// The partition of all tokens from the start of a lexeme.
+pub const BOUNDARY: u32 = 0;
+
+/// A partition, restricted to tokens with certain first bytes (`None`: all it has).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The partition.
+    pub partition: u32,
+    /// First bytes.
+    pub bytes: Option<ByteSet>,
+}
+
+/// The tokens of a recipe whose stacks are to be shifted by `emit` first (`NONE`: taken as they are).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Candidate set.
+    pub emit: u32,
+    /// Pieces of shared partitions.
+    pub pieces: Vec<Piece>,
+    /// Whether the output is complete if these stacks accept the end.
+    pub ends: bool,
+}
+
+/// Tokens that a recipe treats unlike its pieces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// First token index.
+    pub lo: u32,
+    /// Past the last.
+    pub hi: u32,
+    /// Class in each group, sorted by group.
+    pub classes: Vec<(u32, u32)>,
+}
+
+/// How a lexer state's row is composed: the groups' pieces, minus `lost`, plus `own`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recipe {
+    /// Groups, sorted by `emit`.
+    pub groups: Vec<Group>,
+    /// Intervals of tokens to take out of the pieces.
+    pub lost: Vec<(u32, u32)>,
+    /// Tokens to add.
+    pub own: Vec<Difference>,
+}
+
+/// The Terminal DWA.
+#[derive(Debug)]
+pub struct TerminalDwa<'f> {
+    /// Sequences, outcomes, classes.
+    pub outcomes: Outcomes<'f>,
+    /// Partitions; each is ascending and disjoint.
+    pub partitions: Vec<Vec<Segment>>,
+    /// Recipe of each lexer state.
+    pub recipes: Vec<Recipe>,
+}
+
+/// A lexer state whose partitions others may use.
+struct Base {
+    x: u32,
+    /// First bytes its partitions cover.
+    bytes: ByteSet,
+    /// Partition of each group.
+    groups: Vec<(u32, u32)>,
+}
+
+struct Builder<'w, 'f> {
+    config: &'w Config,
+    walker: Walker<'w, 'f>,
+    /// Trie child and tokens of each first byte; 0 tokens if no token starts with it.
+    first: [(u32, u32); 256],
+    partitions: Vec<Vec<Segment>>,
+    partition_ids: FxHashMap<Vec<Segment>, u32>,
+    bases: Vec<Base>,
+}
+
+/// Build the recipes of all states of `lexer`.
+pub fn build<'f>(
+    lexer: &WatchedLexer,
+    trie: &Trie,
+    facts: &'f TerminalFacts,
+    config: &Config,
+    mut progress: impl FnMut(usize, usize),
+) -> TerminalDwa<'f> {
+    let mut first = [(0, 0); 256];
+    for child in trie.first_bytes() {
+        first[trie.byte[child as usize] as usize] = (child, trie.tokens_of(child).len() as u32);
+    }
+    let walker = Walker::new(lexer, trie, Outcomes::new(facts, lexer.sets.clone()));
+    let mut builder =
+        Builder { config, walker, first, partitions: Vec::new(), partition_ids: FxHashMap::default(), bases: Vec::new() };
+    builder.boundary();
+    let n = lexer.state_count();
+    let mut recipes = vec![Recipe::default(); n];
+    recipes[0].groups.push(Group {
+        emit: NONE,
+        pieces: vec![Piece { partition: BOUNDARY, bytes: None }],
+        ends: true,
+    });
+    // The states in which most tokens stay put make the best bases, so they come first.
+    let staying = |x: &u32| -> u32 {
+        let stays = &builder.walker.stays[*x as usize];
+        (0..256).filter(|&b| stays[b / 64] >> (b % 64) & 1 == 1).map(|b| first[b].1).sum()
+    };
+    let mut order: Vec<u32> = (1..n as u32).collect();
+    order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
+    for (done, &x) in order.iter().enumerate() {
+        recipes[x as usize] = builder.recipe(x);
+        if done % 64 == 0 {
+            progress(done, n);
+        }
+    }
+    TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
+}
+
+/// How a step compares with that of the start state: the group in which the start's partition applies.
+fn shared_with_start(entry: &Entry, start: &Entry) -> Option<u32> {
+    if entry == start && !entry.is_empty() {
+        return Some(NONE);
+    }
+    match (&entry[..], &start[..]) {
+        ([e], [s]) if e.next == s.next && e.emit[0] != NONE && [e.emit[1], NONE] == s.emit => Some(e.emit[0]),
+        _ => None,
+    }
+}
+
+impl<'w, 'f> Builder<'w, 'f> {
+    fn boundary(&mut self) {
+        let mut segments = Segments::default();
+        for b in 0..256 {
+            if self.first[b].1 > 0 {
+                self.walker.walk(From::Boundary, 0, self.first[b].0, |lo, hi, classes| segments.add(lo, hi, classes[0].1));
+            }
+        }
+        self.partition(segments.0);
+    }
+
+    fn partition(&mut self, segments: Vec<Segment>) -> u32 {
+        let next = self.partitions.len() as u32;
+        *self.partition_ids.entry(segments).or_insert_with_key(|segments| {
+            self.partitions.push(segments.clone());
+            next
+        })
+    }
+
+    fn recipe(&mut self, x: u32) -> Recipe {
+        let lexer = self.walker.lexer;
+        let mut groups = Groups::default();
+        let mut rest: ByteSet = [0; 4];
+        for b in 0..=255u8 {
+            if self.first[b as usize].1 == 0 || lexer.entry(x, b).is_empty() {
+                continue;
+            }
+            match shared_with_start(lexer.entry(x, b), lexer.entry(0, b)) {
+                Some(emit) if emit != NONE && self.walker.outcomes.leaves_no_trace(emit) => groups.boundary(NONE, b),
+                Some(emit) => groups.boundary(emit, b),
+                None => insert(&mut rest, b),
+            }
+        }
+        let mut recipe = Recipe::default();
+        let rest_tokens: u32 = members(&rest).map(|b| self.first[b as usize].1).sum();
+        match self.best_base(x, &rest) {
+            Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
+            None => self.on_its_own(x, &rest, rest_tokens, &mut groups, &mut recipe),
+        }
+        // The end of input is decided by the stacks as they are, or after what the lexeme would be if it ended here.
+        if lexer.live[x as usize] == NONE {
+            groups.get(NONE).ends = true;
+        } else if lexer.cand[x as usize] != NONE {
+            let cand = lexer.cand[x as usize];
+            if self.walker.outcomes.leaves_no_trace(cand) {
+                groups.get(NONE).ends = true;
+            } else {
+                groups.get(cand).ends = true;
+            }
+        }
+        for difference in &recipe.own {
+            for (emit, _) in &difference.classes {
+                groups.get(*emit);
+            }
+        }
+        recipe.groups = groups.finish();
+        recipe
+    }
+
+    /// The base that does the same as `x` for most tokens.
+    fn best_base(&self, x: u32, rest: &ByteSet) -> Option<usize> {
+        let lexer = self.walker.lexer;
+        let agreement = |base: &Base| -> u32 {
+            members(rest)
+                .filter(|&b| contains(&base.bytes, b) && lexer.entry_id(x, b) == lexer.entry_id(base.x, b))
+                .map(|b| self.first[b as usize].1)
+                .sum()
+        };
+        let best = (0..self.bases.len()).map(|i| (agreement(&self.bases[i]), std::cmp::Reverse(i))).max()?;
+        (best.0 >= self.config.min_agreement).then_some(best.1.0)
+    }
+
+    fn differ_from(&mut self, base: usize, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
+        let lexer = self.walker.lexer;
+        let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
+        let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
+        for b in members(rest) {
+            let child = self.first[b as usize].0;
+            let own = |lo, hi, classes: Classes| {
+                recipe.own.push(Difference { lo, hi, classes: classes.into_vec() });
+            };
+            if !contains(&bytes, b) {
+                self.walker.walk(From::Lexeme, x, child, own);
+            } else if lexer.entry_id(x, b) != lexer.entry_id(y, b) {
+                let lost = &mut recipe.lost;
+                self.walker.compare(x, y, child, |lo, hi| lost.push((lo, hi)), own);
+            }
+        }
+        for &(emit, partition) in &self.bases[base].groups {
+            groups.get(emit).pieces.push(Piece { partition, bytes: (kept != bytes).then_some(kept) });
+        }
+    }
+
+    fn on_its_own(&mut self, x: u32, rest: &ByteSet, tokens: u32, groups: &mut Groups, recipe: &mut Recipe) {
+        let mut own: Vec<Difference> = Vec::new();
+        for b in members(rest) {
+            self.walker.walk(From::Lexeme, x, self.first[b as usize].0, |lo, hi, classes| {
+                own.push(Difference { lo, hi, classes: classes.into_vec() });
+            });
+        }
+        let alive: u32 = own.iter().map(|d| d.hi - d.lo).sum();
+        if alive <= self.config.shared_tokens || tokens == 0 {
+            recipe.own = own;
+            return;
+        }
+        let mut segments: Vec<(u32, Segments)> = Vec::new();
+        for difference in &own {
+            for &(emit, class) in &difference.classes {
+                let i = segments.iter().position(|(e, _)| *e == emit).unwrap_or_else(|| {
+                    segments.push((emit, Segments::default()));
+                    segments.len() - 1
+                });
+                segments[i].1.add(difference.lo, difference.hi, class);
+            }
+        }
+        let mut base = Base { x, bytes: *rest, groups: Vec::new() };
+        for (emit, segments) in segments {
+            let partition = self.partition(segments.0);
+            groups.get(emit).pieces.push(Piece { partition, bytes: None });
+            base.groups.push((emit, partition));
+        }
+        self.bases.push(base);
+    }
+}
+
+/// Ascending segments, neighbours of one class joined.
+#[derive(Default)]
+struct Segments(Vec<Segment>);
+
+impl Segments {
+    fn add(&mut self, lo: u32, hi: u32, class: u32) {
+        match self.0.last_mut() {
+            Some(last) if last.hi == lo && last.class == class => last.hi = hi,
+            _ if lo < hi => self.0.push(Segment { lo, hi, class }),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Default)]
+struct Groups {
+    groups: Vec<Group>,
+    boundary: Vec<(u32, ByteSet)>,
+}
+
+impl Groups {
+    fn get(&mut self, emit: u32) -> &mut Group {
+        let i = self.groups.iter().position(|g| g.emit == emit).unwrap_or_else(|| {
+            self.groups.push(Group { emit, pieces: Vec::new(), ends: false });
+            self.groups.len() - 1
+        });
+        &mut self.groups[i]
+    }
+
+    fn boundary(&mut self, emit: u32, byte: u8) {
+        match self.boundary.iter_mut().find(|(e, _)| *e == emit) {
+            Some((_, set)) => insert(set, byte),
+            None => {
+                let mut set = [0; 4];
+                insert(&mut set, byte);
+                self.boundary.push((emit, set));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Group> {
+        for (emit, bytes) in std::mem::take(&mut self.boundary) {
+            self.get(emit).pieces.push(Piece { partition: BOUNDARY, bytes: Some(bytes) });
+        }
+        self.groups.sort_by_key(|g| g.emit);
+        self.groups
+    }
+}
+
+fn insert(set: &mut ByteSet, b: u8) {
+    set[b as usize / 64] |= 1 << (b % 64);
+}
+
+fn contains(set: &ByteSet, b: u8) -> bool {
+    set[b as usize / 64] >> (b % 64) & 1 == 1
+}
+
+fn members(set: &ByteSet) -> impl Iterator<Item = u8> + '_ {
+    (0..=255u8).filter(|&b| contains(set, b))
+}

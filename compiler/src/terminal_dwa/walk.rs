@@ -1,0 +1,213 @@
+//! Walks the vocabulary trie through the watched lexer.
+//!
+//! The trie is in preorder, so a walk is one loop with a stack of branch lists by depth. A subtree whose bytes all keep the
+//! lexer in one state is recorded as an interval without being entered: that is most of the vocabulary inside strings,
+//! comments and identifiers.
+
+use super::outcomes::{Outcomes, ROOT};
+use crate::lexer::{NONE, WatchedLexer};
+use crate::vocab::{ByteSet, Trie};
+use smallvec::SmallVec;
+
+/// Tokens `lo..hi` (token indices) of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Segment {
+    /// First token.
+    pub lo: u32,
+    /// Past the last token.
+    pub hi: u32,
+    /// Class.
+    pub class: u32,
+}
+
+/// Where a branch of a token stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    /// Lexer state.
+    pub x: u32,
+    /// First candidate set emitted that changes stacks, or `NONE`.
+    pub first: u32,
+    /// Sequence node after it.
+    pub node: u32,
+    /// Last candidate set emitted, or `NONE`.
+    pub last: u32,
+}
+
+pub(super) type Branches = SmallVec<[At; 1]>;
+
+/// Class of a token in each group (first emission) in which it has outcomes, sorted by group.
+pub(super) type Classes = SmallVec<[(u32, u32); 1]>;
+
+/// What a walk starts from: emissions extend the sequence from the start, or the first one selects the group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    Boundary,
+    Lexeme,
+}
+
+pub(super) struct Walker<'w, 'f> {
+    pub lexer: &'w WatchedLexer,
+    pub trie: &'w Trie,
+    pub outcomes: Outcomes<'f>,
+    /// Bytes under which each state stays as it is and emits nothing.
+    pub stays: Vec<ByteSet>,
+}
+
+impl<'w, 'f> Walker<'w, 'f> {
+    pub fn new(lexer: &'w WatchedLexer, trie: &'w Trie, outcomes: Outcomes<'f>) -> Self {
+        let stays = (0..lexer.state_count() as u32)
+            .map(|x| {
+                let mut set = [0; 4];
+                for b in 0..=255u8 {
+                    if let [only] = &lexer.entry(x, b)[..]
+                        && only.emit == [NONE; 2]
+                        && only.next == x
+                    {
+                        set[b as usize / 64] |= 1 << (b % 64);
+                    }
+                }
+                set
+            })
+            .collect();
+        Walker { lexer, trie, outcomes, stays }
+    }
+
+    pub fn start(x: u32) -> Branches {
+        Branches::from_iter([At { x, first: NONE, node: ROOT, last: NONE }])
+    }
+
+    /// The branches after a byte.
+    pub fn step(&mut self, from: From, branches: &Branches, byte: u8, out: &mut Branches) {
+        out.clear();
+        for at in branches {
+            let entry = self.lexer.entry_id(at.x, byte);
+            for alternative in &self.lexer.entries[entry as usize] {
+                let mut to = At { x: alternative.next, ..*at };
+                for label in alternative.emit {
+                    if label == NONE {
+                        continue;
+                    }
+                    if from == From::Boundary || to.first != NONE {
+                        to.node = self.outcomes.child(to.node, label);
+                    } else if !self.outcomes.leaves_no_trace(label) {
+                        to.first = label;
+                    }
+                    to.last = label;
+                }
+                if !out.contains(&to) {
+                    out.push(to);
+                }
+            }
+        }
+    }
+
+    /// Classes of a token that ends here.
+    pub fn classes(&mut self, branches: &Branches) -> Classes {
+        if let [at] = branches[..] {
+            let outcome = self.outcomes.outcome(at.node, at.last, self.lexer.live[at.x as usize]);
+            return Classes::from_iter([(at.first, self.outcomes.class(&[outcome]))]);
+        }
+        let mut all: SmallVec<[(u32, u32); 4]> = branches
+            .iter()
+            .map(|at| (at.first, self.outcomes.outcome(at.node, at.last, self.lexer.live[at.x as usize])))
+            .collect();
+        all.sort_unstable();
+        let mut classes = Classes::new();
+        for group in all.chunk_by(|a, b| a.0 == b.0) {
+            let outcomes: SmallVec<[u32; 4]> = group.iter().map(|g| g.1).collect();
+            classes.push((group[0].0, self.outcomes.class(&outcomes)));
+        }
+        classes
+    }
+
+    /// Whether every byte below trie node `node` leaves `branches` as they are.
+    pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
+        match branches[..] {
+            [at] => self.trie.below[node as usize].iter().zip(self.stays[at.x as usize]).all(|(b, s)| b & !s == 0),
+            _ => false,
+        }
+    }
+
+    /// Walk the subtree of `child`, a child of the root, from lexer state `x`; `record` gets each interval of tokens with
+    /// outcomes, in ascending order.
+    pub fn walk(&mut self, from: From, x: u32, child: u32, mut record: impl FnMut(u32, u32, Classes)) {
+        let mut levels: Vec<Branches> = vec![Self::start(x)];
+        let mut node = child;
+        let end = self.trie.end[child as usize];
+        while node < end {
+            let depth = self.trie.depth[node as usize] as usize;
+            if levels.len() <= depth {
+                levels.resize(depth + 1, Branches::new());
+            }
+            let (above, here) = levels.split_at_mut(depth);
+            let (above, here) = (&above[depth - 1], &mut here[0]);
+            self.step(from, above, self.trie.byte[node as usize], here);
+            if here.is_empty() {
+                node = self.trie.end[node as usize];
+            } else if self.stays_below(node, here) {
+                let tokens = self.trie.tokens_of(node);
+                record(tokens.start, tokens.end, self.classes(here));
+                node = self.trie.end[node as usize];
+            } else {
+                if let Some(token) = self.trie.token_at(node) {
+                    record(token, token + 1, self.classes(here));
+                }
+                node += 1;
+            }
+        }
+    }
+
+    /// Walk the subtree of `child` from lexer states `x` and `base` at once and report where they differ: `lost` gets
+    /// intervals in which `base` may have outcomes that do not hold for `x`, `own` what `x` has there.
+    pub fn compare(
+        &mut self,
+        x: u32,
+        base: u32,
+        child: u32,
+        mut lost: impl FnMut(u32, u32),
+        mut own: impl FnMut(u32, u32, Classes),
+    ) {
+        let mut levels: Vec<(Branches, Branches)> = vec![(Self::start(x), Self::start(base))];
+        let mut node = child;
+        let end = self.trie.end[child as usize];
+        while node < end {
+            let depth = self.trie.depth[node as usize] as usize;
+            if levels.len() <= depth {
+                levels.resize(depth + 1, Default::default());
+            }
+            let (above, here) = levels.split_at_mut(depth);
+            let (above, here) = (&above[depth - 1], &mut here[0]);
+            let byte = self.trie.byte[node as usize];
+            self.step(From::Lexeme, &above.0, byte, &mut here.0);
+            self.step(From::Lexeme, &above.1, byte, &mut here.1);
+            let (mine, theirs) = (&here.0, &here.1);
+            let tokens = self.trie.tokens_of(node);
+            if mine == theirs {
+                node = self.trie.end[node as usize];
+            } else if mine.is_empty() {
+                lost(tokens.start, tokens.end);
+                node = self.trie.end[node as usize];
+            } else if self.stays_below(node, mine) && (theirs.is_empty() || self.stays_below(node, theirs)) {
+                let classes = self.classes(mine);
+                if theirs.is_empty() || self.classes(theirs) != classes {
+                    if !theirs.is_empty() {
+                        lost(tokens.start, tokens.end);
+                    }
+                    own(tokens.start, tokens.end, classes);
+                }
+                node = self.trie.end[node as usize];
+            } else {
+                if let Some(token) = self.trie.token_at(node) {
+                    let classes = self.classes(mine);
+                    if theirs.is_empty() || self.classes(theirs) != classes {
+                        if !theirs.is_empty() {
+                            lost(token, token + 1);
+                        }
+                        own(token, token + 1, classes);
+                    }
+                }
+                node += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The vocabulary as the compiler sees it.
+
+mod trie;
+
+pub use trie::{ByteSet, Trie};

@@ -1,0 +1,89 @@
+"""Compile grammars, and load what was compiled."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+
+from glrgrid import _native
+from glrgrid.errors import GrammarError
+from glrgrid.grammar import Grammar
+from glrgrid.vocab import Vocab
+
+__all__ = ["CompileWarning", "compile", "load"]
+
+
+class CompileWarning(UserWarning):
+    """The grammar compiles, but something about it will surprise its users."""
+
+
+def compile(
+    grammar: Grammar,
+    vocab: Vocab,
+    mode: str = "aot",
+    *,
+    progress: Callable[[str, float], object] | None = None,
+) -> _native.CompiledGrammar:
+    """Compile a grammar for a vocabulary.
+
+    The same grammar and vocabulary always give the same artifact, byte for byte. The GIL is released while it runs.
+
+    Parameters
+    ----------
+    grammar : Grammar
+        What the output must be.
+    vocab : Vocab
+        The tokens it is spelt with. What compiling needs of it is prepared once, in the first call.
+    mode : str
+        ``"aot"``: everything is computed now.
+    progress : callable, optional
+        Called as ``progress(stage, share)`` with the stage's name and how much of it is done, 0 to 1. If it raises, the
+        build stops and the exception is passed on.
+
+    Returns
+    -------
+    CompiledGrammar
+        Serves any number of matchers on any number of threads; ``.stats`` has sizes and milliseconds by stage,
+        ``.warnings`` what the grammar's author should know.
+
+    Raises
+    ------
+    GrammarError
+        If the grammar cannot be compiled: no text matches it, a terminal matches the empty string, ...
+    BudgetExceeded
+        If its automata outgrow what the engine can address.
+
+    Warns
+    -----
+    CompileWarning
+        With the first of ``.warnings``, if there are any: places where masks may lead to a dead end.
+    """
+    if mode != "aot":
+        raise GrammarError(f'unknown mode {mode!r}; expected "aot"')
+    compiled = _native.compile(grammar.ir.to_json(), vocab._native, progress=progress)
+    if compiled.warnings:
+        more = len(compiled.warnings) - 1
+        text = compiled.warnings[0] + (f" (and {more} more, see CompiledGrammar.warnings)" if more else "")
+        warnings.warn(CompileWarning(text), stacklevel=2)
+    return compiled
+
+
+def load(source: str | os.PathLike[str] | bytes, vocab: Vocab) -> _native.CompiledGrammar:
+    """Load an artifact that :meth:`CompiledGrammar.save` wrote.
+
+    The file is mapped, so processes that load it share its memory; nothing is rebuilt.
+
+    Parameters
+    ----------
+    source : path or bytes
+        The file, or its contents.
+    vocab : Vocab
+        The vocabulary it was compiled for.
+
+    Raises
+    ------
+    ArtifactError
+        If it is missing, damaged, of another version, or was compiled for another vocabulary; the message says which.
+    """
+    return _native.load(source if isinstance(source, bytes) else os.fspath(source), vocab._native)
