@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from glrgrid.grammar.ir import Expr, GrammarIR, Nonterminal, Production, Terminal
 from glrgrid.reference.cfg import Cfg
-from glrgrid.reference.oracle import Oracle
+from glrgrid.reference.oracle import Oracle, TooManyBranches
 from glrgrid.reference.regex import Dfa, compile_expr
 
 # Terminal expressions from pattern text.
@@ -480,17 +480,22 @@ def random_tokens(
 def random_case(rng: random.Random, **options: Any) -> Case:
     """Draw a grammar some text of which is accepted, its vocabulary and texts.
 
-    Options are those of :func:`random_ir`.
+    The texts stay within the oracle's branch limit; a walk along random tokens may still meet
+    :class:`TooManyBranches` and should stop there. Options are those of :func:`random_ir`.
     """
     while True:
         family = options.get("family") or rng.choice(sorted(FAMILIES))
         ir = random_ir(rng, **{**options, "family": family})
-        oracle = Oracle(ir)
+        oracle = Oracle(ir, max_branches=400)
         sampler = Sampler(ir, oracle.lexer.dfas)
         texts = tuple(dict.fromkeys(sampler.text(rng) for _ in range(12)))
-        accepted = [text for text in texts if oracle.accepts(text)]
-        if any(accepted):
-            break
+        try:
+            for text in texts:
+                oracle.advance(oracle.start(), text)
+            if any(text and oracle.accepts(text) for text in texts):
+                break
+        except TooManyBranches:
+            continue  # too ambiguous for explicit stacks
     alphabet = FAMILIES[family].alphabet
     tokens = random_tokens(rng, alphabet, texts, rng.randint(20, 60))
     return Case(ir, alphabet.encode(), tokens, texts, family, oracle)

@@ -1,17 +1,13 @@
-//! Removes hidden left recursion and cycles, the two things that keep an LR parser from terminating.
+//! Removes hidden left recursion, the one thing that makes LR stacks grow without end.
 //!
 //! *Hidden left recursion* is `A ⇒+ α A β` where α is not empty but derives the empty string: the parser could reduce
-//! α from nothing for ever, and the stack would grow. A *cycle* is `A ⇒+ A`: it could reduce for ever on one stack. An LR
-//! automaton of a grammar with neither terminates on every input, with any other ε-rules and left or right recursion.
+//! α from nothing for ever. (A cycle `A ⇒+ A` needs no rewriting: it reduces on one stack, where the graph-structured stack
+//! and the symbolic simulation both meet what they have already seen.) Everything else, with any other ε-rules and left or
+//! right recursion, passes through unchanged, and so keep rows and fallback, which are defined on the table.
 //!
-//! Only the affected productions change; `A+` stands for a new nonterminal for what `A` derives without the empty string.
-//! 1. Hidden: in `A → X1 … Xk B β`, with all `X` nullable and `B` left-recursive with `A`, the leftmost `X` that is not
-//!    empty is made explicit: `A → X1+ X2 … Xk B β | X2+ X3 … B β | … | B β`.
-//! 2. Cyclic: if `A ⇒+ A`, every nullable symbol of its productions is replaced by its `+` or left out, so that cycles
-//!    remain only along unit rules `A → B`. The members of such a cycle derive the same strings: they become one.
-//!
-//! Why it suffices: nothing nullable stands left of a left-recursive symbol in the new productions, and a cycle in the new
-//! grammar maps to one in the old, whose members are all treated by step 2.
+//! In `A → X1 … Xk B β`, with all `X` nullable and `B` left-recursive with `A`, the leftmost `X` that is not empty is made
+//! explicit: `A → X1+ X2 … Xk B β | X2+ X3 … B β | … | B β`. `X+` stands for a new nonterminal for what `X` derives
+//! without the empty string; its productions hold no nullable symbol.
 //!
 //! Cost: linear in the grammar. Productions with many nullable symbols are cut into chains of new nonterminals first, so
 //! the 2^k ways to leave out k symbols are never listed.
@@ -26,54 +22,26 @@ use super::relation::{Relation, components};
 /// Nullable symbols of one production up to which the ways to leave them out are written down directly.
 const DIRECT: usize = 2;
 
-/// Remove hidden left recursion and cycles; the language stays the same, and so does a grammar that has neither.
+/// Remove hidden left recursion; the language stays the same, and so does a grammar without it.
 pub fn remove_hidden_recursion(grammar: ReducedGrammar) -> ReducedGrammar {
     let nullable = nullable(&grammar);
-    let problems = Problems::find(&grammar, &nullable);
-    if problems.is_empty() {
+    let hidden = hidden_prefixes(&grammar, &nullable);
+    if hidden.iter().all(|&h| h == 0) {
         return grammar;
     }
-    Rewriter::new(grammar, nullable).run(&problems)
+    Rewriter::new(grammar, nullable).run(&hidden)
 }
 
-/// What keeps LR parsing of a grammar from terminating.
-#[derive(Debug)]
-struct Problems {
-    /// For each nonterminal whether it derives itself.
-    cyclic: Vec<bool>,
-    /// For each production the length of the nullable prefix before its last left-recursive symbol.
-    hidden: Vec<usize>,
-}
-
-impl Problems {
-    fn find(grammar: &ReducedGrammar, nullable: &[bool]) -> Problems {
-        let count = grammar.nonterminal_names.len();
-        let (mut left, mut alone) = (Vec::new(), Vec::new());
-        for p in &grammar.productions {
-            left.extend(left_corners(p, nullable).map(|(_, n)| (p.lhs, n)));
-            let mut solid = p.rhs.iter().filter(|&&s| !is_nullable(s, nullable));
-            match (solid.next(), solid.next()) {
-                (None, _) => alone.extend(p.rhs.iter().filter_map(|s| Some((p.lhs, nonterminal(*s)?)))),
-                (Some(Symbol::N(n)), None) => alone.push((p.lhs, *n)),
-                _ => {}
-            }
-        }
-        let parts = components(&Relation::from_pairs(count, &alone)).of;
-        let mut cyclic = vec![false; count];
-        for (a, b) in alone {
-            cyclic[a as usize] |= parts[a as usize] == parts[b as usize];
-        }
-        let parts = components(&Relation::from_pairs(count, &left)).of;
-        let hidden = |p: &Production| {
-            let recursive = left_corners(p, nullable).filter(|&(_, n)| parts[n as usize] == parts[p.lhs as usize]);
-            recursive.map(|(i, _)| i).last().unwrap_or(0)
-        };
-        Problems { cyclic, hidden: grammar.productions.iter().map(hidden).collect() }
-    }
-
-    fn is_empty(&self) -> bool {
-        !self.cyclic.contains(&true) && self.hidden.iter().all(|&h| h == 0)
-    }
+/// For each production the length of the nullable prefix before its last left-recursive symbol.
+fn hidden_prefixes(grammar: &ReducedGrammar, nullable: &[bool]) -> Vec<usize> {
+    let count = grammar.nonterminal_names.len();
+    let left = grammar.productions.iter().flat_map(|p| left_corners(p, nullable).map(|(_, n)| (p.lhs, n)));
+    let parts = components(&Relation::from_pairs(count, &left.collect::<Vec<_>>())).of;
+    let hidden = |p: &Production| {
+        let recursive = left_corners(p, nullable).filter(|&(_, n)| parts[n as usize] == parts[p.lhs as usize]);
+        recursive.map(|(i, _)| i).last().unwrap_or(0)
+    };
+    grammar.productions.iter().map(hidden).collect()
 }
 
 fn nonterminal(symbol: Symbol) -> Option<u32> {
@@ -118,22 +86,13 @@ impl Rewriter {
         }
     }
 
-    fn run(mut self, problems: &Problems) -> ReducedGrammar {
+    fn run(mut self, hidden: &[usize]) -> ReducedGrammar {
         let by_lhs = self.old.productions_by_lhs();
-        for i in 0..self.old.productions.len() {
+        for (i, &prefix) in hidden.iter().enumerate() {
             let Production { lhs, rhs, .. } = self.old.productions[i].clone();
-            let source = Source(i);
-            if !problems.cyclic[lhs as usize] {
-                match problems.hidden[i] {
-                    0 => self.push(source, lhs, rhs),
-                    prefix => self.unhide(source, lhs, &rhs, prefix),
-                }
-            } else if !self.nullable[lhs as usize] {
-                self.without_empty(source, lhs, &rhs);
-            } else if by_lhs.row(lhs as usize)[0] as usize == i {
-                let nonempty = self.nonempty(Symbol::N(lhs));
-                self.push(source, lhs, Vec::new());
-                self.push(source, lhs, vec![nonempty]);
+            match prefix {
+                0 => self.push(Source(i), lhs, rhs),
+                prefix => self.unhide(Source(i), lhs, &rhs, prefix),
             }
         }
         while let Some(n) = self.pending.pop() {
@@ -143,7 +102,7 @@ impl Rewriter {
                 self.without_empty(Source(i as usize), lhs, &rhs);
             }
         }
-        self.merge_unit_cycles()
+        self.drop_useless()
     }
 
     fn push(&mut self, source: Source, lhs: u32, rhs: Vec<Symbol>) {
@@ -236,41 +195,20 @@ impl Rewriter {
         }
     }
 
-    /// Make the nonterminals of each cycle of unit rules one, and drop what became useless.
-    fn merge_unit_cycles(self) -> ReducedGrammar {
-        let count = self.names.len();
-        let units = self.productions.iter().filter_map(|p| match p.rhs[..] {
-            [Symbol::N(n)] => Some((p.lhs, n)),
-            _ => None,
-        });
-        let parts = components(&Relation::from_pairs(count, &units.collect::<Vec<_>>()));
-        let mut merged = vec![0; count];
-        for part in 0..parts.members.len() {
-            let members = parts.members.row(part);
-            let first = members.iter().copied().min().unwrap_or(0);
-            members.iter().for_each(|&n| merged[n as usize] = first);
-        }
+    /// Drop what became useless or stands there twice.
+    fn drop_useless(self) -> ReducedGrammar {
         // A nonterminal that derives only the empty string has an unproductive `A+`.
-        let productive = deriving(count, &self.productions, |_| true);
+        let productive = deriving(self.names.len(), &self.productions, |_| true);
         let mut seen = FxHashSet::default();
         let (mut productions, mut origins) = (Vec::new(), Vec::new());
-        for (mut p, origin) in self.productions.into_iter().zip(self.origins) {
-            if p.rhs.iter().any(|&s| nonterminal(s).is_some_and(|n| !productive[n as usize])) {
-                continue;
-            }
-            p.lhs = merged[p.lhs as usize];
-            for s in &mut p.rhs {
-                if let Symbol::N(n) = s {
-                    *n = merged[*n as usize];
-                }
-            }
-            if p.rhs[..] != [Symbol::N(p.lhs)] && seen.insert((p.lhs, p.rhs.clone())) {
+        for (p, origin) in self.productions.into_iter().zip(self.origins) {
+            let derives = p.rhs.iter().all(|&s| nonterminal(s).is_none_or(|n| productive[n as usize]));
+            if derives && p.rhs[..] != [Symbol::N(p.lhs)] && seen.insert((p.lhs, p.rhs.clone())) {
                 productions.push(p);
                 origins.push(origin);
             }
         }
-        let start = merged[self.old.start as usize];
-        let mut grammar = ReducedGrammar { nonterminal_names: self.names, start, productions, origins, ..self.old };
+        let mut grammar = ReducedGrammar { nonterminal_names: self.names, productions, origins, ..self.old };
         grammar.retain_reachable();
         grammar
     }
@@ -288,7 +226,7 @@ mod tests {
     }
 
     fn has_problems(grammar: &ReducedGrammar) -> bool {
-        !Problems::find(grammar, &nullable(grammar)).is_empty()
+        hidden_prefixes(grammar, &nullable(grammar)).iter().any(|&h| h > 0)
     }
 
     fn size(grammar: &ReducedGrammar) -> usize {

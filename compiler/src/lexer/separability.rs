@@ -10,6 +10,7 @@
 use super::watched::{Main, Raw, Short, TerminalFacts, TooManyStates, WatchedLexer, edge_starts, propagate};
 use super::LexerDfa;
 use crate::bits;
+use rustc_hash::FxHashMap;
 
 /// A follower that a pending terminal can never be separated from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +46,8 @@ pub fn build_watched(
         }
     }
     let reports = analysis.reports();
-    let live = analysis.live;
-    Ok((raw.finish(&live), reports))
+    let Analysis { live, ended, .. } = analysis;
+    Ok((raw.finish(&live, &ended), reports))
 }
 
 struct Analysis<'a> {
@@ -56,6 +57,8 @@ struct Analysis<'a> {
     inside_start: Vec<usize>,
     /// live(x).
     live: Vec<Vec<u64>>,
+    /// What a lexeme that ends at once can be: by DFA state and the state after it, the candidates that are no traps.
+    ended: FxHashMap<(u32, u32), Vec<u64>>,
     /// sep(x): what the next byte can start, if the lexeme ends in x; closed through ignored terminals.
     followers: Vec<Vec<u64>>,
 }
@@ -74,7 +77,13 @@ impl<'a> Analysis<'a> {
         inside.sort_unstable();
         inside.dedup();
         let inside_start = edge_starts(&inside, n as usize);
-        Analysis { raw, inside, inside_start, live: Vec::new(), followers: Vec::new() }
+        let mut ended = FxHashMap::default();
+        for (main, short) in raw.main.iter().zip(&raw.short) {
+            for end in [main.end(), short.end()].into_iter().flatten() {
+                ended.entry(end).or_insert_with(|| raw.cand[end.0 as usize].to_vec());
+            }
+        }
+        Analysis { raw, inside, inside_start, live: Vec::new(), ended, followers: Vec::new() }
     }
 
     fn find_live(&mut self, trapped: &[Vec<u64>]) {
@@ -84,8 +93,8 @@ impl<'a> Analysis<'a> {
                 let mut set = raw.cand_of(x).to_vec();
                 if raw.states[x as usize].0 != 0 {
                     for (main, _) in raw.steps_of(x) {
-                        if let Main::Ends(p, _) = main {
-                            bits::unite(&mut set, &raw.cand[*p as usize]);
+                        if let Some(end) = main.end() {
+                            bits::unite(&mut set, &self.ended[&end]);
                         }
                     }
                 }
@@ -122,10 +131,10 @@ impl<'a> Analysis<'a> {
                     bits::unite(&mut sets[x as usize], &self.live[y as usize]);
                     edges.push((x, n as u32 + y));
                 }
-                if let Some((p, after)) = ends {
-                    bits::unite(&mut sets[x as usize], &raw.cand[p as usize]);
-                    if bits::meets(&raw.cand[p as usize], ignored) {
-                        edges.push((x, after));
+                if let Some(end) = ends {
+                    bits::unite(&mut sets[x as usize], &self.ended[&end]);
+                    if bits::meets(&self.ended[&end], ignored) {
+                        edges.push((x, end.1));
                     }
                 }
                 if between {
@@ -133,7 +142,7 @@ impl<'a> Analysis<'a> {
                 }
                 match main {
                     Main::To(to) => edges.push((n as u32 + x, n as u32 + to)),
-                    Main::Ends(p, after) if bits::meets(&raw.cand[*p as usize], ignored) => {
+                    Main::Ends(p, after) if bits::meets(&self.ended[&(*p, *after)], ignored) => {
                         edges.push((n as u32 + x, *after));
                     }
                     _ => {}
@@ -181,10 +190,17 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    fn find_traps(&self, trapped: &mut [Vec<u64>]) -> bool {
+    fn find_traps(&mut self, trapped: &mut [Vec<u64>]) -> bool {
         let mut found = false;
-        for t in self.checked() {
+        let checked: Vec<u32> = self.checked().collect();
+        for t in checked {
             let follow = &self.raw.facts.follow[t as usize];
+            for (&(_, after), set) in &mut self.ended {
+                if bits::has(set, t) && !bits::meets(&self.followers[after as usize], follow) {
+                    bits::remove(set, t);
+                    found = true;
+                }
+            }
             let endings = self.endings(t);
             let good = |&(_, end): &(u32, u32)| bits::meets(&self.followers[end as usize], follow);
             if endings.iter().all(good) {

@@ -143,6 +143,24 @@ pub(super) enum Short {
     Ends(u32, u32),
 }
 
+impl Main {
+    pub(super) fn end(self) -> Option<(u32, u32)> {
+        match self {
+            Main::Ends(p, after) => Some((p, after)),
+            _ => None,
+        }
+    }
+}
+
+impl Short {
+    pub(super) fn end(self) -> Option<(u32, u32)> {
+        match self {
+            Short::Ends(p, after) => Some((p, after)),
+            _ => None,
+        }
+    }
+}
+
 /// All states that bytes can lead to, before anything is known to be a trap.
 pub(super) struct Raw<'a> {
     pub dfa: &'a LexerDfa,
@@ -313,8 +331,9 @@ impl<'a> Raw<'a> {
         text
     }
 
-    /// The lexer with what `live` leaves alive, states renumbered in breadth-first order.
-    pub(super) fn finish(self, live: &[Vec<u64>]) -> WatchedLexer {
+    /// The lexer with what `live` leaves alive, states renumbered in breadth-first order. `ended` has the candidates of
+    /// lexemes that end at once. What is a trap is not emitted either: nothing could come after it.
+    pub(super) fn finish(self, live: &[Vec<u64>], ended: &FxHashMap<(u32, u32), Vec<u64>>) -> WatchedLexer {
         let classes = self.dfa.class_count;
         let mut out = WatchedLexer {
             byte_class: self.dfa.byte_class,
@@ -332,7 +351,7 @@ impl<'a> Raw<'a> {
         renumbered[0] = 0;
         let mut count = 1u32;
         while let Some(x) = order.pop_front() {
-            let emitted = self.cand_of(x).to_vec();
+            let emitted: Vec<u64> = self.cand_of(x).iter().zip(&live[x as usize]).map(|(c, l)| c & l).collect();
             let cand = self.set(&mut out.sets, &emitted);
             for class in 0..classes {
                 let i = x as usize * classes + class;
@@ -340,7 +359,7 @@ impl<'a> Raw<'a> {
                 match self.main[i] {
                     Main::To(to) if !bits::is_empty(&live[to as usize]) => raw_alternatives.push(([NONE; 2], to)),
                     Main::Ends(p, to) => {
-                        let set = self.set(&mut out.sets, &self.cand[p as usize]);
+                        let set = self.set(&mut out.sets, &ended[&(p, to)]);
                         if set != NONE {
                             raw_alternatives.push(([set, NONE], to));
                         }
@@ -348,11 +367,11 @@ impl<'a> Raw<'a> {
                     _ => {}
                 }
                 match self.short[i] {
-                    Short::To(to) if self.may_follow(&emitted, &live[to as usize]) => {
+                    Short::To(to) if !bits::is_empty(&emitted) && self.may_follow(&emitted, &live[to as usize]) => {
                         raw_alternatives.push(([cand, NONE], to));
                     }
-                    Short::Ends(r, to) if self.may_follow(&emitted, &self.cand[r as usize]) => {
-                        let set = self.set(&mut out.sets, &self.cand[r as usize]);
+                    Short::Ends(r, to) if !bits::is_empty(&emitted) && self.may_follow(&emitted, &ended[&(r, to)]) => {
+                        let set = self.set(&mut out.sets, &ended[&(r, to)]);
                         raw_alternatives.push(([cand, set], to));
                     }
                     _ => {}

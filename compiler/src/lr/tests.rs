@@ -174,29 +174,20 @@ fn check_against_canonical(grammar: &ReducedGrammar) {
     assert_eq!((table.accessing[0], table.conflicts), (None, table.conflict_cells.len()));
 }
 
-/// Whether the table accepts a string, over explicit stacks. Panics if reductions do not come to an end: then a stack is
-/// met again on the way from itself, or stacks grow without bound.
+/// Whether the table accepts a string, over explicit stacks. A stack that reduces to itself (a cycle `A ⇒+ A`) is met again
+/// and ends there; panics if stacks grow without bound.
 fn accepts(table: &LrTable, tokens: &[u32]) -> bool {
     let mut stacks = BTreeSet::from([vec![0u32]]);
     for &token in tokens.iter().chain([&(table.terminal_count as u32)]) {
         let mut next = BTreeSet::new();
         let mut accepted = false;
-        // Depth first over reductions; `open` stacks are being left, so meeting one again is a cycle.
-        let mut open: BTreeMap<Vec<u32>, bool> = BTreeMap::new();
-        let mut frames: Vec<(Vec<u32>, bool)> = stacks.into_iter().map(|s| (s, false)).collect();
-        while let Some((stack, leaving)) = frames.pop() {
-            if leaving {
-                open.insert(stack, false);
+        let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
+        let mut pending: Vec<Vec<u32>> = stacks.into_iter().collect();
+        while let Some(stack) = pending.pop() {
+            if !seen.insert(stack.clone()) {
                 continue;
             }
-            match open.get(&stack) {
-                Some(true) => panic!("a stack reduces to itself"),
-                Some(false) => continue,
-                None => {}
-            }
             assert!(stack.len() < 100 * (tokens.len() + 1), "a stack grows without end");
-            open.insert(stack.clone(), true);
-            frames.push((stack.clone(), true));
             for action in table.actions(*stack.last().unwrap(), token) {
                 match *action {
                     Action::Accept => accepted = true,
@@ -205,7 +196,7 @@ fn accepts(table: &LrTable, tokens: &[u32]) -> bool {
                         let (lhs, len) = table.productions[p as usize];
                         let mut below = stack[..stack.len() - len as usize].to_vec();
                         below.push(table.goto(*below.last().unwrap(), lhs).unwrap());
-                        frames.push((below, false));
+                        pending.push(below);
                     }
                 }
             }
