@@ -1,7 +1,7 @@
 """The command line: ``glrgrid compile GRAMMAR -t TOKENIZER -o OUT``.
 
-What was asked for goes to standard output; progress, warnings and errors go to standard error, one line each. The exit
-code is 0, 1 if glrgrid refused (``error: ...``), or 2 if the command line was not understood.
+What was asked for goes to standard output; progress, warnings and errors go to standard error, one line
+each. The exit code is 0, 1 if glrgrid refused (``error: ...``), or 2 if the command line was not understood.
 """
 
 from __future__ import annotations

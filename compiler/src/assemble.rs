@@ -5,9 +5,9 @@ use crate::grammar::ir::Grammar;
 use crate::grammar::reduce::ReducedGrammar;
 use crate::lexer::{DEAD_ENTRY, NONE, WatchedLexer};
 use crate::lr::{Action, LrTable};
-use crate::parser_dwa::Verdicts;
+use crate::parser_dwa::{Quotient, Verdicts};
 use crate::terminal_dwa::TerminalDwa;
-use dwa_runtime::{ACCEPT, DEAD, ENTRY_FLAG, TableData};
+use dwa_runtime::TableData;
 use rustc_hash::FxHashMap;
 
 /// Everything but the rows and the scalars.
@@ -15,6 +15,7 @@ pub(crate) fn assemble(
     grammar: &Grammar,
     reduced: &ReducedGrammar,
     table: &LrTable,
+    quotient: &Quotient,
     lexer: &WatchedLexer,
     terminal: &TerminalDwa<'_>,
     verdicts: &Verdicts,
@@ -33,16 +34,18 @@ pub(crate) fn assemble(
         out.set_ignored.push(u8::from(set.ignored));
     }
     write_table(table, &mut out);
+    out.lr_class.clone_from(&quotient.state_class);
     out.dwa_start.push(0);
-    for row in &verdicts.edges {
-        for &(symbol, next, output) in row {
+    for state in &verdicts.states {
+        for &(symbol, next, output) in &state.edges {
             out.dwa_symbol.push(symbol);
             out.dwa_next.push(next);
             out.dwa_output.push(output);
         }
         out.dwa_start.push(out.dwa_symbol.len() as u32);
+        out.dwa_default_next.push(state.default.0);
+        out.dwa_default_output.push(state.default.1);
     }
-    out.dwa_default.clone_from(&verdicts.default);
     out.output_verdicts.clone_from(&verdicts.outputs);
     out
 }
@@ -65,7 +68,7 @@ fn write_lexer(lexer: &WatchedLexer, out: &mut TableData) {
         .map(|(id, entry)| match &entry[..] {
             [] => {
                 debug_assert_eq!(id as u32, DEAD_ENTRY);
-                DEAD
+                NONE
             }
             [only] if only.emit == [NONE; 2] => only.next,
             alternatives => {
@@ -75,7 +78,7 @@ fn write_lexer(lexer: &WatchedLexer, out: &mut TableData) {
                     out.entry_next.push(a.next);
                 }
                 out.entry_start.push(out.entry_next.len() as u32);
-                ENTRY_FLAG | (out.entry_start.len() as u32 - 2)
+                (lexer.state_count() + out.entry_start.len() - 2) as u32
             }
         })
         .collect();
@@ -118,13 +121,13 @@ fn write_table(table: &LrTable, out: &mut TableData) {
             for &action in actions {
                 let to = match action {
                     Action::Shift(to) => to,
-                    Action::Accept => ACCEPT,
+                    Action::Accept => table.state_count as u32,
                     Action::Reduce(production) => {
                         bits::insert(reductions.entry(production).or_insert_with(|| vec![0; width]), terminal);
                         continue;
                     }
                 };
-                out.shift_term.push(terminal as u16);
+                out.shift_term.push(terminal);
                 out.shift_to.push(to);
             }
         }

@@ -114,6 +114,10 @@ pub fn compile(
     stages.size("lr_states", table.state_count);
     stages.size("lr_conflicts", table.conflicts);
 
+    let quotient = parser_dwa::Quotient::new(&table);
+    stages.size("lr_state_classes", quotient.rows.len());
+    stages.size("terminal_classes", quotient.terminal_classes);
+
     stages.begin("lexer")?;
     let members: Vec<u32> = (0..grammar.terminals.len() as u32).collect();
     let dfa = LexerDfa::build(&grammar.terminals, &members, true, &config.lexer)
@@ -131,7 +135,7 @@ pub fn compile(
     let mut report = |done: usize, of: usize| {
         (stages.progress)("terminal_dwa", done as f64 / of.max(1) as f64);
     };
-    let terminal = terminal_dwa::build(&watched, trie, &facts, config, &mut report);
+    let terminal = terminal_dwa::build(&watched, trie, &facts, &quotient.terminal_class, config, &mut report);
     stages.size("partitions", terminal.partitions.len());
     stages.size("sequence_nodes", terminal.outcomes.nodes.len());
     stages.size("boundary_classes", terminal.outcomes.classes.len());
@@ -140,16 +144,17 @@ pub fn compile(
     let mut report = |done: usize, of: usize| {
         (stages.progress)("parser_dwa", done as f64 / of.max(1) as f64);
     };
-    let dwa = parser_dwa::build(&table, &terminal.outcomes, config.max_dwa_edges, &mut report)
+    let dwa = parser_dwa::build(&quotient, &terminal.outcomes, config.max_dwa_edges, &mut report)
         .map_err(|e| CompileError::Limit { stage: "parser_dwa", what: "edges", limit: e.0 })?;
-    stages.size("dwa_states", dwa.edges.len());
+    stages.size("dwa_subsets", dwa.edges.len());
     stages.size("dwa_configurations_max", dwa.max_configurations);
-    let verdicts = parser_dwa::merge(dwa, &terminal.outcomes, table.terminal_count as u32);
-    stages.size("dwa_edges", verdicts.edges.iter().map(Vec::len).sum());
+    let verdicts = parser_dwa::merge(dwa, &terminal.outcomes, quotient.terminal_classes as u32 - 1);
+    stages.size("dwa_states", verdicts.states.len());
+    stages.size("dwa_edges", verdicts.states.iter().map(|s| s.edges.len()).sum());
     stages.size("verdict_classes", verdicts.count);
 
     stages.begin("rows")?;
-    let mut data = assemble::assemble(&grammar, &reduced, &table, &watched, &terminal, &verdicts);
+    let mut data = assemble::assemble(&grammar, &reduced, &table, &quotient, &watched, &terminal, &verdicts);
     rows::write(&terminal, &verdicts, trie, vocab.words(), &mut data);
     data.meta = dwa_runtime::Meta {
         terminals: table.terminal_count as u32,

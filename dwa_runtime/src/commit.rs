@@ -1,7 +1,7 @@
 //! Advances branches by bytes: the watched lexer, and GLR steps for what it emits.
 
 use crate::lr::{Lr, Tops};
-use crate::tables::{DEAD, ENTRY_FLAG, NONE, list};
+use crate::tables::{NONE, Step};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -36,24 +36,24 @@ impl Lr<'_> {
     }
 
     fn step(self, mut branch: Branch, byte: u8, out: &mut Branches) {
-        let step = self.tables.lexer_step(self.meta.classes, branch.lexer, byte);
-        if step == DEAD {
-            return;
-        }
-        if step & ENTRY_FLAG == 0 {
-            branch.lexer = step;
-            out.push(branch);
-            return;
-        }
-        for i in list(&self.tables.entry_start, step & !ENTRY_FLAG) {
+        let entry = match self.tables.lexer_step(self.meta.classes, branch.lexer, byte) {
+            Step::Dead => return,
+            Step::To(state) => {
+                branch.lexer = state;
+                out.push(branch);
+                return;
+            }
+            Step::Entry(entry) => entry,
+        };
+        for i in self.tables.entry_start.list(entry) {
             let mut tops = branch.tops.clone();
-            for emit in [self.tables.entry_emit[i], self.tables.entry_emit2[i]] {
+            for emit in [self.tables.entry_emit.get(i), self.tables.entry_emit2.get(i)] {
                 if emit != NONE {
                     tops = self.emit(tops, emit);
                 }
             }
             if !tops.is_empty() {
-                out.push(Branch { lexer: self.tables.entry_next[i], tops });
+                out.push(Branch { lexer: self.tables.entry_next.get(i), tops });
             }
         }
     }
@@ -61,12 +61,12 @@ impl Lr<'_> {
     /// The stacks after a lexeme that is any of the candidates of `set`.
     pub(crate) fn emit(self, tops: Tops, set: u32) -> Tops {
         let ignored = self.tables.set_ignored[set as usize] != 0;
-        let terms = self.tables.set(set);
-        match (ignored, terms) {
-            (true, []) => tops,
-            (false, [only]) => self.shift(&tops, *only),
+        let mut terms = self.tables.set(set);
+        match (ignored, terms.len()) {
+            (true, 0) => tops,
+            (false, 1) => terms.next().map_or_else(Tops::new, |only| self.shift(&tops, only)),
             _ => {
-                let mut all: Vec<_> = terms.iter().flat_map(|&t| self.shift(&tops, t)).collect();
+                let mut all: Vec<_> = terms.flat_map(|t| self.shift(&tops, t)).collect();
                 if ignored {
                     all.extend(tops);
                 }
@@ -79,10 +79,9 @@ impl Lr<'_> {
     /// Drop the stacks that fail the mask rule: their pending lexeme cannot become anything they could shift.
     pub(crate) fn retain_viable(self, branches: &mut Branches) {
         branches.retain(|branch| {
-            let live = self.tables.lexer_live[branch.lexer as usize];
+            let live = self.tables.lexer_live.get(branch.lexer as usize);
             if live != NONE && self.tables.set_ignored[live as usize] == 0 {
-                let terms = self.tables.set(live);
-                branch.tops.retain(|top| terms.iter().any(|&t| self.can_shift(std::slice::from_ref(top), t)));
+                branch.tops.retain(|top| self.tables.set(live).any(|t| self.can_shift(std::slice::from_ref(top), t)));
             }
             !branch.tops.is_empty()
         });
@@ -92,8 +91,8 @@ impl Lr<'_> {
     pub(crate) fn is_accepting(self, branches: &Branches) -> bool {
         let end = self.meta.terminals;
         branches.iter().any(|branch| {
-            let cand = self.tables.lexer_cand[branch.lexer as usize];
-            if self.tables.lexer_live[branch.lexer as usize] == NONE {
+            let cand = self.tables.lexer_cand.get(branch.lexer as usize);
+            if self.tables.lexer_live.get(branch.lexer as usize) == NONE {
                 self.can_shift(&branch.tops, end)
             } else if cand == NONE {
                 false

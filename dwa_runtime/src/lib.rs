@@ -21,7 +21,5 @@ mod vocab;
 pub use bitmask::words_for;
 pub use error::{ArtifactError, MatcherError, VocabError};
 pub use matcher::{Compiled, Matcher};
-pub use tables::{
-    ACCEPT, ALWAYS, DEAD, END_VERDICT, ENTRY_FLAG, GROUP_ENDS, Meta, NONE, START, TableData, Tables,
-};
+pub use tables::{ALWAYS, END_VERDICT, GROUP_ENDS, Meta, NONE, START, TableData, Tables};
 pub use vocab::Vocab;

@@ -1,6 +1,6 @@
 //! LR and GLR steps on the stack graph.
 
-use crate::tables::{ACCEPT, Meta, Tables, list};
+use crate::tables::{Meta, Tables};
 use crate::verdict::Memo;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -43,18 +43,22 @@ pub(crate) struct Lr<'t> {
 
 impl<'t> Lr<'t> {
     fn shift_target(self, state: u32, terminal: u32) -> Option<u32> {
-        let range = list(&self.tables.shift_start, state);
-        let row = &self.tables.shift_term[range.clone()];
-        row.binary_search(&(terminal as u16)).ok().map(|i| self.tables.shift_to[range.start + i])
+        let range = self.tables.shift_start.list(state);
+        self.tables.shift_term.search(range, terminal).map(|i| self.tables.shift_to.get(i))
     }
 
     fn reductions(self, state: u32, terminal: u32) -> impl Iterator<Item = u32> + 't {
         let words = self.meta.terminal_words();
         let Lr { tables, .. } = self;
-        list(&tables.reduce_start, state).filter_map(move |i| {
-            let word = tables.lookahead[tables.reduce_set[i] as usize * words + terminal as usize / 64];
-            (word >> (terminal % 64) & 1 == 1).then(|| tables.reduce_prod[i])
+        tables.reduce_start.list(state).filter_map(move |i| {
+            let word = tables.lookahead[tables.reduce_set.get(i) as usize * words + terminal as usize / 64];
+            (word >> (terminal % 64) & 1 == 1).then(|| tables.reduce_prod.get(i))
         })
+    }
+
+    /// The pseudo state that the end of input is shifted to.
+    fn accept(self) -> u32 {
+        self.tables.lr_class.len() as u32
     }
 
     fn cell(self, state: u32, terminal: u32) -> Cell {
@@ -68,13 +72,12 @@ impl<'t> Lr<'t> {
     }
 
     fn goto(self, state: u32, nonterminal: u32) -> Option<u32> {
-        let range = list(&self.tables.goto_start, state);
-        let row = &self.tables.goto_nonterminal[range.clone()];
-        row.binary_search(&nonterminal).ok().map(|i| self.tables.goto_to[range.start + i])
+        let range = self.tables.goto_start.list(state);
+        self.tables.goto_nonterminal.search(range, nonterminal).map(|i| self.tables.goto_to.get(i))
     }
 
     fn production(self, production: u32) -> (u32, usize) {
-        (self.tables.prod_lhs[production as usize], self.tables.prod_len[production as usize] as usize)
+        (self.tables.prod_lhs.get(production as usize), self.tables.prod_len.get(production as usize) as usize)
     }
 
     /// Shift `terminal` from a single stack as far as no fork is met. Allocates nothing in the usual case.
@@ -86,7 +89,7 @@ impl<'t> Lr<'t> {
             match self.cell(state, terminal) {
                 Cell::Empty => return Linear::Refused,
                 Cell::Conflict => return Linear::Forks,
-                Cell::Shift(ACCEPT) => return Linear::Accepted,
+                Cell::Shift(to) if to == self.accept() => return Linear::Accepted,
                 Cell::Shift(to) => {
                     local.push(to);
                     return Linear::Shifted(base, local);
@@ -270,7 +273,7 @@ impl<'t> Forks<'t> {
         let mut tops: Vec<(u32, Vec<Stack>)> = Vec::new();
         for i in 0..self.nodes.len() {
             let Some(to) = self.lr.shift_target(self.nodes[i].state, terminal) else { continue };
-            if to == ACCEPT {
+            if to == self.lr.accept() {
                 continue;
             }
             let below = self.make(i, &mut made);

@@ -5,7 +5,7 @@ use crate::commit::{Branch, Branches};
 use crate::error::{ArtifactError, MatcherError};
 use crate::lr::{Linear, Lr, Tops};
 use crate::rows::{RowCaches, Rows};
-use crate::tables::{ALWAYS, Meta, NONE, START, Tables, list};
+use crate::tables::{ALWAYS, Meta, NONE, START, Tables};
 use crate::verdict::ParserDwa;
 use crate::vocab::Vocab;
 use smallvec::SmallVec;
@@ -32,7 +32,7 @@ impl Compiled {
     pub fn new(buffer: Buffer, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
         let size = buffer.bytes().len();
         let (tables, meta, header) = Tables::read(buffer, &vocab)?;
-        let caches = RowCaches::new(&tables);
+        let caches = RowCaches::new(&tables, meta.vocab_words as usize);
         Ok(Compiled { tables, meta, header, vocab, caches, size })
     }
 
@@ -110,7 +110,7 @@ impl Compiled {
         if self.tables.set_ignored[emit as usize] != 0 {
             read(tops);
         }
-        for &t in self.tables.set(emit) {
+        for t in self.tables.set(emit) {
             if let [top] = &tops[..] {
                 match lr.shift_linear(top, t) {
                     Linear::Refused | Linear::Accepted => continue,
@@ -134,12 +134,12 @@ impl Compiled {
         let words = self.meta.verdict_words();
         let mut key: SmallVec<[u64; 40]> = SmallVec::new();
         key.push(u64::from(branch.lexer));
-        for g in list(&self.tables.group_start, branch.lexer) {
+        for g in self.tables.group_start.list(branch.lexer) {
             let at = key.len();
             key.resize(at + words, 0);
             let verdicts = &mut key[at..];
-            self.verdicts_after(&branch.tops, self.tables.group_emit[g], verdicts);
-            let mask = &self.tables.verdict_masks[self.tables.group_mask[g] as usize * words..][..words];
+            self.verdicts_after(&branch.tops, self.tables.group_emit.get(g), verdicts);
+            let mask = &self.tables.verdict_masks[self.tables.group_mask.get(g) as usize * words..][..words];
             for (v, m) in verdicts.iter_mut().zip(mask) {
                 *v &= m;
             }
@@ -312,10 +312,10 @@ impl Matcher {
         let c = &self.compiled;
         let mut parts = Vec::new();
         for b in &self.state.branches {
-            let live = c.tables.lexer_live[b.lexer as usize];
+            let live = c.tables.lexer_live.get(b.lexer as usize);
             let pending: Vec<&str> = match live {
                 NONE => Vec::new(),
-                set => c.tables.set(set).iter().map(|&t| c.terminal_name(t)).collect(),
+                set => c.tables.set(set).map(|t| c.terminal_name(t)).collect(),
             };
             let tops: Vec<u32> = b.tops.iter().map(|t| t.symbol()).collect();
             parts.push(format!("lexer state {} (pending {}), LR states {tops:?}", b.lexer, pending.join(" or ")));

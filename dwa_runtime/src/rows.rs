@@ -5,7 +5,7 @@
 //! matchers of a grammar, are read without locks, and stop growing at a byte limit; past it rows are composed in place.
 
 use crate::bitmask;
-use crate::tables::{END_VERDICT, GROUP_ENDS, Meta, NONE, Tables, list};
+use crate::tables::{END_VERDICT, GROUP_ENDS, Meta, NONE, Tables};
 use crate::vocab::Vocab;
 use papaya::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -28,12 +28,19 @@ impl Cache {
         Cache { rows: HashMap::with_hasher(FxBuildHasher), bytes: AtomicUsize::new(0), limit }
     }
 
-    fn insert(&self, key: &[u64], row: &[u32]) {
-        let cost = size_of_val(key) + size_of_val(row) + 64;
-        if self.bytes.load(Ordering::Relaxed) + cost <= self.limit {
-            self.bytes.fetch_add(cost, Ordering::Relaxed);
-            self.rows.pin().insert(key.into(), row.into());
+    /// Call `read` with the row of `key`, composed now if it is not there yet.
+    fn with<T>(&self, key: &[u64], compose: impl FnOnce() -> Row, read: impl FnOnce(&[u32]) -> T) -> T {
+        let rows = self.rows.pin();
+        if let Some(row) = rows.get(key) {
+            return read(row);
         }
+        let row = compose();
+        let cost = size_of_val(key) + size_of_val(&row[..]) + 64;
+        if self.bytes.load(Ordering::Relaxed) + cost > self.limit {
+            return read(&row);
+        }
+        self.bytes.fetch_add(cost, Ordering::Relaxed);
+        read(rows.get_or_insert(key.into(), row))
     }
 }
 
@@ -44,20 +51,34 @@ pub(crate) struct RowCaches {
     level1: Cache,
     byte_rows: Vec<OnceLock<Row>>,
     unions: Vec<OnceLock<Row>>,
+    /// Dense rows that the artifact stores as differences.
+    expanded: Vec<Row>,
 }
 
 /// Bytes each of the two caches may hold.
 const CACHE_BYTES: usize = 64 << 20;
 
 impl RowCaches {
-    pub(crate) fn new(tables: &Tables) -> Self {
+    pub(crate) fn new(tables: &Tables, words: usize) -> Self {
         RowCaches {
             composed: Cache::new(CACHE_BYTES),
             level1: Cache::new(CACHE_BYTES),
             byte_rows: (0..tables.byte_sets.len() / 4).map(|_| OnceLock::new()).collect(),
+            expanded: expand(tables, words),
             unions: (1..tables.source_start.len()).map(|_| OnceLock::new()).collect(),
         }
     }
+}
+
+fn expand(tables: &Tables, words: usize) -> Vec<Row> {
+    let row = |(base, delta): (u32, u32)| {
+        let mut row: Row = tables.dense[base as usize * words..][..words].into();
+        for i in tables.run_start.list(delta) {
+            row[tables.run_word[i] as usize] ^= tables.run_bits[i];
+        }
+        row
+    };
+    tables.dense_base.iter().zip(tables.dense_delta.iter()).map(row).collect()
 }
 
 /// Composes the rows of one compiled grammar.
@@ -77,36 +98,34 @@ impl Rows<'_> {
     /// Unite into `out` the row of a lexer state. `key` is the state followed by the verdicts of its groups in order,
     /// each restricted to the group's mask.
     pub(crate) fn unite_into(self, key: &[u64], out: &mut [u32], first: bool) {
-        if let Some(row) = self.caches.composed.rows.pin().get(key) {
-            if first { out.copy_from_slice(row) } else { bitmask::or(out, row) }
-            return;
-        }
-        let mut row = vec![0u32; out.len()];
-        self.compose(key, &mut row);
-        self.caches.composed.insert(key, &row);
-        if first { out.copy_from_slice(&row) } else { bitmask::or(out, &row) }
+        let compose = || {
+            let mut row = vec![0u32; self.meta.vocab_words as usize].into_boxed_slice();
+            self.compose(key, &mut row);
+            row
+        };
+        self.caches.composed.with(key, compose, |row| if first { out.copy_from_slice(row) } else { bitmask::or(out, row) });
     }
 
     fn compose(self, key: &[u64], row: &mut [u32]) {
         let t = self.tables;
         let words = self.meta.verdict_words();
         let state = key[0] as u32;
-        let groups = list(&t.group_start, state);
+        let groups = t.group_start.list(state);
         let verdicts = |g: usize| &key[1 + (g - groups.start) * words..][..words];
         for g in groups.clone() {
-            for p in list(&t.piece_start, g as u32) {
-                self.piece(t.piece_source[p], t.piece_bytes[p], verdicts(g), row);
+            for p in t.piece_start.list(g as u32) {
+                self.piece(t.piece_source.get(p), t.piece_bytes.get(p), verdicts(g), row);
             }
         }
-        if t.recipe_drop[state as usize] != NONE {
-            let run = list(&t.run_start, t.recipe_drop[state as usize]);
+        if t.recipe_drop.get(state as usize) != NONE {
+            let run = t.run_start.list(t.recipe_drop.get(state as usize));
             bitmask::clear_sparse(row, &t.run_word[run.clone()], &t.run_bits[run]);
         }
         let mut complete = false;
         for g in groups.clone() {
-            for i in list(&t.own_start, g as u32) {
-                if holds(verdicts(g), t.own_verdict[i]) {
-                    let run = list(&t.run_start, t.own_run[i]);
+            for i in t.own_start.list(g as u32) {
+                if holds(verdicts(g), t.own_verdict.get(i)) {
+                    let run = t.run_start.list(t.own_run.get(i));
                     bitmask::or_sparse(row, &t.run_word[run.clone()], &t.run_bits[run]);
                 }
             }
@@ -125,8 +144,8 @@ impl Rows<'_> {
         key.push(u64::from(source));
         key.resize(verdicts.len() + 1, 0);
         let mut any = false;
-        for c in list(&self.tables.source_start, source) {
-            let v = self.tables.class_verdict[c];
+        for c in self.tables.source_start.list(source) {
+            let v = self.tables.class_verdict.get(c);
             if holds(verdicts, v) {
                 key[1 + v as usize / 64] |= 1 << (v % 64);
                 any = true;
@@ -135,55 +154,55 @@ impl Rows<'_> {
         if !any {
             return;
         }
-        let guard = self.caches.level1.rows.pin();
-        let fresh: Row;
-        let row = match guard.get(&key[..]) {
-            Some(row) => row,
-            None => {
-                fresh = self.level1(source, verdicts);
-                self.caches.level1.insert(&key, &fresh);
-                &fresh
+        self.caches.level1.with(&key, || self.level1(source, verdicts), |row| {
+            if bytes == NONE {
+                return bitmask::or(out, row);
             }
-        };
-        if bytes == NONE {
-            bitmask::or(out, row);
-        } else {
             let mask = self.caches.byte_rows[bytes as usize].get_or_init(|| {
                 let set = &self.tables.byte_sets[bytes as usize * 4..][..4];
                 self.vocab.first_byte_row(&[set[0], set[1], set[2], set[3]])
             });
             bitmask::or_masked(out, row, mask);
+        });
+    }
+
+    fn dense(&self, row: u32) -> &[u32] {
+        let words = self.meta.vocab_words as usize;
+        let stored = self.tables.dense.len() / words;
+        match (row as usize).checked_sub(stored) {
+            None => &self.tables.dense[row as usize * words..][..words],
+            Some(i) => &self.caches.expanded[i],
         }
     }
 
     /// The tokens of a source's classes that hold: united from nothing, or taken from the whole, whichever is shorter.
     fn level1(self, source: u32, verdicts: &[u64]) -> Row {
         let t = self.tables;
-        let classes = list(&t.source_start, source);
+        let classes = t.source_start.list(source);
         let words = self.meta.vocab_words as usize;
         let cost = |c: usize| {
-            let dense = if t.class_dense[c] == NONE { 0 } else { words / 4 };
-            let run = t.class_run[c];
-            dense + if run == NONE { 0 } else { list(&t.run_start, run).len() }
+            let dense = if t.class_dense.get(c) == NONE { 0 } else { words / 4 };
+            let run = t.class_run.get(c);
+            dense + if run == NONE { 0 } else { t.run_start.list(run).len() }
         };
         let (mut with, mut without) = (0, words / 4);
         for c in classes.clone() {
-            if holds(verdicts, t.class_verdict[c]) { with += cost(c) } else { without += cost(c) }
+            if holds(verdicts, t.class_verdict.get(c)) { with += cost(c) } else { without += cost(c) }
         }
         type Dense = fn(&mut [u32], &[u32]);
         type Sparse = fn(&mut [u32], &[u16], &[u32]);
         let apply = |row: &mut [u32], wanted: &dyn Fn(usize) -> bool, dense: Dense, sparse: Sparse| {
             for c in classes.clone().filter(|&c| wanted(c)) {
-                if t.class_dense[c] != NONE {
-                    dense(row, &t.dense[t.class_dense[c] as usize * words..][..words]);
+                if t.class_dense.get(c) != NONE {
+                    dense(row, self.dense(t.class_dense.get(c)));
                 }
-                if t.class_run[c] != NONE {
-                    let run = list(&t.run_start, t.class_run[c]);
+                if t.class_run.get(c) != NONE {
+                    let run = t.run_start.list(t.class_run.get(c));
                     sparse(row, &t.run_word[run.clone()], &t.run_bits[run]);
                 }
             }
         };
-        let held = |c: usize| holds(verdicts, t.class_verdict[c]);
+        let held = |c: usize| holds(verdicts, t.class_verdict.get(c));
         if with <= without {
             let mut row = vec![0u32; words].into_boxed_slice();
             apply(&mut row, &held, bitmask::or, bitmask::or_sparse);

@@ -3,19 +3,13 @@
 //! The compiler fills a [`TableData`]; the runtime reads [`Tables`], the same fields as views into the artifact. Lists of
 //! lists are stored as a `*_start` array (one more entry than there are lists) beside the flat contents.
 
-use crate::artifact::{self, Array, Buffer, Header};
+use crate::artifact::{self, Array, Buffer, Header, Ids, Section};
+
+pub use crate::artifact::NONE;
 use crate::error::ArtifactError;
 use crate::vocab::Vocab;
 use std::sync::Arc;
 
-/// "None" in arrays of ids.
-pub const NONE: u32 = u32::MAX;
-/// An undefined transition of the lexer.
-pub const DEAD: u32 = u32::MAX;
-/// Flag of a lexer step that emits or forks: the other bits index the entries.
-pub const ENTRY_FLAG: u32 = 1 << 31;
-/// Pseudo LR state: the shift of the end of input.
-pub const ACCEPT: u32 = u32::MAX - 1;
 /// Lexer state between lexemes with no watcher.
 pub const START: u32 = 0;
 /// Verdict class that holds on every stack.
@@ -23,42 +17,97 @@ pub const ALWAYS: u32 = 0;
 /// Verdict class that holds on stacks which accept the end of input.
 pub const END_VERDICT: u32 = 1;
 /// Flag of a recipe's group: if its stacks accept the end, the output is complete.
-pub const GROUP_ENDS: u32 = 1;
+pub const GROUP_ENDS: u8 = 1;
+
+/// How the elements of a section are stored: as they are, or, for ids, as narrow as they fit.
+pub trait Element {
+    /// As the compiler makes it.
+    type Data: Default + Clone + std::fmt::Debug;
+    /// As the runtime reads it.
+    type View: std::fmt::Debug;
+    /// Bytes, and bytes per element.
+    fn encode(data: &[Self::Data]) -> (Vec<u8>, u32);
+    /// View a section; `None` if it does not hold whole elements of a known width.
+    fn view(buffer: &Arc<Buffer>, section: Section) -> Option<Self::View>;
+    /// Bytes of a view.
+    fn size(view: &Self::View) -> usize;
+}
+
+/// An id or offset.
+#[derive(Debug)]
+pub enum Id {}
+
+impl Element for Id {
+    type Data = u32;
+    type View = Ids;
+
+    fn encode(data: &[u32]) -> (Vec<u8>, u32) {
+        Ids::encode(data)
+    }
+
+    fn view(buffer: &Arc<Buffer>, section: Section) -> Option<Ids> {
+        Ids::new(buffer, section.range, section.width)
+    }
+
+    fn size(view: &Ids) -> usize {
+        view.size_bytes()
+    }
+}
+
+macro_rules! plain {
+    ($($type:ty),*) => {$(
+        impl Element for $type {
+            type Data = $type;
+            type View = Array<$type>;
+
+            fn encode(data: &[$type]) -> (Vec<u8>, u32) {
+                (bytemuck::cast_slice(data).to_vec(), size_of::<$type>() as u32)
+            }
+
+            fn view(buffer: &Arc<Buffer>, section: Section) -> Option<Array<$type>> {
+                (section.width as usize == size_of::<$type>()).then(|| Array::new(buffer, section.range))?
+            }
+
+            fn size(view: &Array<$type>) -> usize {
+                size_of_val::<[$type]>(view)
+            }
+        }
+    )*};
+}
+
+plain!(u8, u16, u32, u64);
 
 macro_rules! sections {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
         /// The tables as the compiler makes them.
         #[derive(Debug, Default, Clone)]
-        pub struct TableData { $($(#[$doc])* pub $name: Vec<$type>,)* }
+        pub struct TableData { $($(#[$doc])* pub $name: Vec<<$type as Element>::Data>,)* }
 
         /// The tables as views into an artifact.
         #[derive(Debug)]
-        pub struct Tables { $($(#[$doc])* pub $name: Array<$type>,)* }
+        pub struct Tables { $($(#[$doc])* pub $name: <$type as Element>::View,)* }
 
-        pub(crate) const SECTION_NAMES: &[&str] = &[$(stringify!($name)),*];
+        const SECTION_NAMES: &[&str] = &[$(stringify!($name)),*];
 
         impl TableData {
             /// Lay the tables out as an artifact.
             pub fn write(&self, header: &Header) -> Vec<u8> {
-                artifact::write(header, &[$((stringify!($name), bytemuck::cast_slice(&self.$name))),*])
+                artifact::write(header, &[$(<$type as Element>::encode(&self.$name)),*])
             }
         }
 
         impl Tables {
-            fn from_ranges(
-                buffer: &Arc<Buffer>, ranges: Vec<std::ops::Range<usize>>,
-            ) -> Result<Self, ArtifactError> {
-                let mut ranges = ranges.into_iter();
-                Ok(Tables { $($name: Array::new(buffer, ranges.next().unwrap_or(0..0)).ok_or_else(|| {
-                    ArtifactError::Inconsistent {
-                        section: stringify!($name), problem: "not a whole number of entries".into(),
-                    }
-                })?,)* })
+            fn from_sections(buffer: &Arc<Buffer>, sections: Vec<Section>) -> Result<Self, ArtifactError> {
+                let mut sections = sections.into_iter();
+                Ok(Tables { $($name: <$type as Element>::view(buffer, sections.next().unwrap_or_default())
+                    .ok_or_else(|| ArtifactError::Inconsistent {
+                        section: stringify!($name), problem: "not a whole number of elements".into(),
+                    })?,)* })
             }
 
             /// Bytes of each section.
             pub fn section_sizes(&self) -> Vec<(&'static str, usize)> {
-                vec![$((stringify!($name), std::mem::size_of_val::<[$type]>(&self.$name))),*]
+                vec![$((stringify!($name), <$type as Element>::size(&self.$name))),*]
             }
         }
     };
@@ -74,117 +123,125 @@ sections! {
     /// Byte to byte class.
     byte_class: u8,
     /// Row of `lexer_rows` that a state starts from.
-    lexer_row: u32,
+    lexer_row: Id,
     /// Exceptions of each state to its row.
-    lexer_patch_start: u32,
+    lexer_patch_start: Id,
     /// Byte class of an exception.
     lexer_patch_class: u8,
     /// Step of an exception.
-    lexer_patch_step: u32,
-    /// Rows of steps by byte class: a state, `DEAD`, or `ENTRY_FLAG` and an index into `entry_start`.
-    lexer_rows: u32,
+    lexer_patch_step: Id,
+    /// Rows of steps by byte class: a state, or `NONE`, or the number of states plus an entry.
+    lexer_rows: Id,
     /// Alternatives of each entry.
-    entry_start: u32,
+    entry_start: Id,
     /// Candidate set that an alternative emits first, or `NONE`.
-    entry_emit: u32,
+    entry_emit: Id,
     /// Candidate set that it emits second, or `NONE`.
-    entry_emit2: u32,
+    entry_emit2: Id,
     /// State it goes to.
-    entry_next: u32,
+    entry_next: Id,
     /// Candidates if the lexeme ended here.
-    lexer_cand: u32,
+    lexer_cand: Id,
     /// What the pending lexeme can still become; `NONE` between lexemes.
-    lexer_live: u32,
+    lexer_live: Id,
     /// Terminal sets: candidates and live sets, reject terminals left out.
-    set_start: u32,
+    set_start: Id,
     /// Their members, ascending, ignored terminals left out.
-    set_terms: u32,
+    set_terms: Id,
     /// 1 if the set contains an ignored terminal.
     set_ignored: u8,
 
     // LR tables.
     /// Shifts of each LR state.
-    shift_start: u32,
+    shift_start: Id,
     /// Terminal shifted, ascending in each state; the end of input is the last terminal.
-    shift_term: u16,
-    /// Target, or `ACCEPT`.
-    shift_to: u32,
+    shift_term: Id,
+    /// Target; the end of input leads to the number of states.
+    shift_to: Id,
     /// Reductions of each LR state.
-    reduce_start: u32,
+    reduce_start: Id,
     /// Production.
-    reduce_prod: u32,
+    reduce_prod: Id,
     /// Lookahead set, an index into rows of `lookahead`.
-    reduce_set: u32,
+    reduce_set: Id,
     /// Lookahead sets, `terminal_words` words each.
     lookahead: u64,
     /// Gotos of each LR state.
-    goto_start: u32,
+    goto_start: Id,
     /// Nonterminal, ascending in each state.
-    goto_nonterminal: u32,
+    goto_nonterminal: Id,
     /// Target.
-    goto_to: u32,
+    goto_to: Id,
     /// Left-hand side of each production.
-    prod_lhs: u32,
+    prod_lhs: Id,
     /// Length of each production.
-    prod_len: u32,
+    prod_len: Id,
 
     // Parser DWA (DESIGN §4).
-    /// Edges of each state; empty for states with a default edge.
-    dwa_start: u32,
-    /// Default edge of each state, taken whatever is read, or `NONE`.
-    dwa_default: u32,
-    /// LR state read, ascending in each state.
-    dwa_symbol: u32,
+    /// What the automaton reads for each LR state.
+    lr_class: Id,
+    /// Edges of each state that differ from its default.
+    dwa_start: Id,
+    /// Default target of each state, or `NONE`.
+    dwa_default_next: Id,
+    /// Default output of each state, or `NONE`.
+    dwa_default_output: Id,
+    /// Class of LR states read, ascending in each state.
+    dwa_symbol: Id,
     /// Target or `NONE`.
-    dwa_next: u32,
+    dwa_next: Id,
     /// Output or `NONE`.
-    dwa_output: u32,
+    dwa_output: Id,
     /// Verdict sets of the outputs, `verdict_words` words each.
     output_verdicts: u64,
 
     // Rows (DESIGN §5).
     /// Classes of each source.
-    source_start: u32,
+    source_start: Id,
     /// Verdict class.
-    class_verdict: u32,
+    class_verdict: Id,
     /// Dense row, or `NONE`.
-    class_dense: u32,
+    class_dense: Id,
     /// Sparse run, an index into `run_start`.
-    class_run: u32,
+    class_run: Id,
     /// Dense rows, `vocab_words` words each.
     dense: u32,
+    /// For each dense row that is stored as a difference: the row it resembles, ...
+    dense_base: Id,
+    /// ... and the sparse run to exclusive-or it with. These rows come after those in `dense`.
+    dense_delta: Id,
     /// Sparse runs.
-    run_start: u32,
+    run_start: Id,
     /// Bitmask word.
     run_word: u16,
     /// Bits in it.
     run_bits: u32,
     /// Groups of each lexer state's recipe.
-    group_start: u32,
+    group_start: Id,
     /// Candidate set that a group's stacks were shifted by, or `NONE` for the stack as it is.
-    group_emit: u32,
+    group_emit: Id,
     /// `GROUP_ENDS`.
-    group_flags: u32,
+    group_flags: u8,
     /// Verdicts that matter to a group, a row of `verdict_masks`.
-    group_mask: u32,
+    group_mask: Id,
     /// Verdict sets, `verdict_words` words each.
     verdict_masks: u64,
     /// Pieces of each group.
-    piece_start: u32,
+    piece_start: Id,
     /// Source.
-    piece_source: u32,
+    piece_source: Id,
     /// First bytes it is restricted to, a row of `byte_sets`, or `NONE`.
-    piece_bytes: u32,
+    piece_bytes: Id,
     /// Sets of bytes, 4 words each.
     byte_sets: u64,
     /// Own classes of each group.
-    own_start: u32,
+    own_start: Id,
     /// Verdict class.
-    own_verdict: u32,
+    own_verdict: Id,
     /// Sparse run.
-    own_run: u32,
+    own_run: Id,
     /// Sparse run of tokens each recipe takes out of its pieces, or `NONE`.
-    recipe_drop: u32,
+    recipe_drop: Id,
 }
 
 /// The scalars of an artifact.
@@ -236,7 +293,7 @@ impl Tables {
     /// # Errors
     /// [`ArtifactError`] naming what differs.
     pub fn read(buffer: Buffer, vocab: &Vocab) -> Result<(Self, Meta, Header), ArtifactError> {
-        let (header, ranges) = artifact::read(&buffer, SECTION_NAMES)?;
+        let (header, sections) = artifact::read(&buffer, SECTION_NAMES)?;
         if header.vocab != *vocab.fingerprint() || header.vocab_size != vocab.size() as u64 {
             return Err(ArtifactError::Vocabulary {
                 expected: blake3::Hash::from_bytes(header.vocab).to_hex().to_string(),
@@ -245,33 +302,44 @@ impl Tables {
                 found_size: vocab.size() as u64,
             });
         }
-        let tables = Tables::from_ranges(&Arc::new(buffer), ranges)?;
+        let tables = Tables::from_sections(&Arc::new(buffer), sections)?;
         let meta = artifact::check(&tables, vocab)?;
         Ok((tables, meta, header))
     }
 
     /// Step of lexer state `x` on a byte.
     #[inline]
-    pub(crate) fn lexer_step(&self, classes: u32, x: u32, byte: u8) -> u32 {
+    pub(crate) fn lexer_step(&self, classes: u32, x: u32, byte: u8) -> Step {
         let class = self.byte_class[byte as usize];
-        let patches = self.lexer_patch_start[x as usize] as usize..self.lexer_patch_start[x as usize + 1] as usize;
-        for i in patches {
-            if self.lexer_patch_class[i] == class {
-                return self.lexer_patch_step[i];
-            }
+        let step = self
+            .lexer_patch_start
+            .list(x)
+            .find(|&i| self.lexer_patch_class[i] == class)
+            .map_or_else(
+                || self.lexer_rows.get((self.lexer_row.get(x as usize) * classes + u32::from(class)) as usize),
+                |i| self.lexer_patch_step.get(i),
+            );
+        let states = self.lexer_row.len() as u32;
+        match step {
+            NONE => Step::Dead,
+            state if state < states => Step::To(state),
+            entry => Step::Entry(entry - states),
         }
-        self.lexer_rows[(self.lexer_row[x as usize] * classes + u32::from(class)) as usize]
     }
 
     /// Members of a terminal set, ignored and reject terminals left out.
     #[inline]
-    pub(crate) fn set(&self, set: u32) -> &[u32] {
-        &self.set_terms[list(&self.set_start, set)]
+    pub(crate) fn set(&self, set: u32) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.set_start.list(set).map(|i| self.set_terms.get(i))
     }
 }
 
-/// Range of list `i`.
-#[inline]
-pub(crate) fn list(starts: &[u32], i: u32) -> std::ops::Range<usize> {
-    starts[i as usize] as usize..starts[i as usize + 1] as usize
+/// A step of the watched lexer.
+pub(crate) enum Step {
+    /// No terminal matches any more.
+    Dead,
+    /// One way on, nothing emitted.
+    To(u32),
+    /// The alternatives of this entry.
+    Entry(u32),
 }

@@ -6,7 +6,7 @@
 //! transitions however deep the recursion is.
 
 use crate::lr::{Local, Stack};
-use crate::tables::{NONE, Tables, list};
+use crate::tables::{NONE, Tables};
 use std::sync::OnceLock;
 
 /// Distance of remembering nodes on a straight stack.
@@ -60,26 +60,15 @@ impl<'t> ParserDwa<'t> {
     #[inline]
     fn step(self, state: u32, symbol: u32, out: &mut [u64]) -> u32 {
         let t = self.tables;
-        let default = t.dwa_default[state as usize];
-        if default != NONE {
-            return default;
+        let (next, output) = match t.dwa_symbol.search(t.dwa_start.list(state), t.lr_class.get(symbol as usize)) {
+            Some(i) => (t.dwa_next.get(i), t.dwa_output.get(i)),
+            None => (t.dwa_default_next.get(state as usize), t.dwa_default_output.get(state as usize)),
+        };
+        if output != NONE {
+            let words = out.len();
+            unite(out, &t.output_verdicts[output as usize * words..][..words]);
         }
-        let range = list(&t.dwa_start, state);
-        match t.dwa_symbol[range.clone()].binary_search(&symbol) {
-            Err(_) => NONE,
-            Ok(i) => {
-                let edge = range.start + i;
-                let output = t.dwa_output[edge];
-                if output != NONE {
-                    let words = out.len();
-                    let from = output as usize * words;
-                    for (o, v) in out.iter_mut().zip(&t.output_verdicts[from..from + words]) {
-                        *o |= v;
-                    }
-                }
-                t.dwa_next[edge]
-            }
-        }
+        next
     }
 
     /// Unite into `out` the verdicts of every stack of `top`.

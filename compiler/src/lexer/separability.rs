@@ -55,6 +55,8 @@ struct Analysis<'a> {
     /// Edges inside a lexeme, (target, source), sorted.
     inside: Vec<(u32, u32)>,
     inside_start: Vec<usize>,
+    /// For each terminal the states x whose lexeme can end as it, with the state whose followers then count.
+    endings: Vec<Vec<(u32, u32)>>,
     /// live(x).
     live: Vec<Vec<u64>>,
     /// What a lexeme that ends at once can be: by DFA state and the state after it, the candidates that are no traps.
@@ -83,7 +85,7 @@ impl<'a> Analysis<'a> {
                 ended.entry(end).or_insert_with(|| raw.cand[end.0 as usize].to_vec());
             }
         }
-        Analysis { raw, inside, inside_start, live: Vec::new(), ended, followers: Vec::new() }
+        Analysis { raw, inside, inside_start, endings: endings(raw), live: Vec::new(), ended, followers: Vec::new() }
     }
 
     fn find_live(&mut self, trapped: &[Vec<u64>]) {
@@ -157,30 +159,6 @@ impl<'a> Analysis<'a> {
         self.followers = sets;
     }
 
-    /// The ways a lexeme can end as `t`: states x whose lexeme can end as `t`, with the state whose followers then count.
-    fn endings(&self, t: u32) -> Vec<(u32, u32)> {
-        let raw = self.raw;
-        let mut endings = Vec::new();
-        for x in 0..raw.states.len() as u32 {
-            if raw.states[x as usize].0 == 0 {
-                continue;
-            }
-            if bits::has(raw.cand_of(x), t) {
-                endings.push((x, x));
-            }
-            for (main, _) in raw.steps_of(x) {
-                if let Main::Ends(p, after) = main
-                    && bits::has(&raw.cand[*p as usize], t)
-                {
-                    endings.push((x, *after));
-                }
-            }
-        }
-        endings.sort_unstable();
-        endings.dedup();
-        endings
-    }
-
     /// Terminals whose separability matters: those that never end a sentence and must be followed by something.
     fn checked(&self) -> impl Iterator<Item = u32> + '_ {
         let facts = self.raw.facts;
@@ -201,7 +179,7 @@ impl<'a> Analysis<'a> {
                     found = true;
                 }
             }
-            let endings = self.endings(t);
+            let endings = &self.endings[t as usize];
             let good = |&(_, end): &(u32, u32)| bits::meets(&self.followers[end as usize], follow);
             if endings.iter().all(good) {
                 continue;
@@ -235,13 +213,13 @@ impl<'a> Analysis<'a> {
             let ignored = bits::has(&facts.ignored, t);
             let mut follow = if ignored { facts.usable.clone() } else { facts.follow[t as usize].clone() };
             bits::remove(&mut follow, end);
-            let endings = self.endings(t);
+            let endings = &self.endings[t as usize];
             let covers = |&(_, at): &(u32, u32)| follow.iter().zip(&self.followers[at as usize]).all(|(f, s)| f & !s == 0);
             if endings.iter().all(covers) {
                 continue;
             }
             let mut reach = vec![vec![0u64; self.raw.width]; self.live.len()];
-            for &(x, at) in &endings {
+            for &(x, at) in endings {
                 let source = self.followers[at as usize].clone();
                 bits::unite(&mut reach[x as usize], &source);
             }
@@ -267,3 +245,20 @@ impl<'a> Analysis<'a> {
     }
 }
 
+
+fn endings(raw: &Raw<'_>) -> Vec<Vec<(u32, u32)>> {
+    let mut endings = vec![Vec::new(); raw.facts.count];
+    for x in (0..raw.states.len() as u32).filter(|&x| raw.states[x as usize].0 != 0) {
+        bits::iter(raw.cand_of(x)).for_each(|t| endings[t as usize].push((x, x)));
+        for (main, _) in raw.steps_of(x) {
+            if let Main::Ends(p, after) = main {
+                bits::iter(&raw.cand[*p as usize]).for_each(|t| endings[t as usize].push((x, *after)));
+            }
+        }
+    }
+    for list in &mut endings {
+        list.sort_unstable();
+        list.dedup();
+    }
+    endings
+}

@@ -1,12 +1,14 @@
 //! The Parser DWA: which boundary classes a stack accepts (DESIGN §4).
 //!
-//! `symbolic` runs LR actions on a stack of which only the top part is known; `subset` determinises that, reading one stack
+//! `quotient` merges what no stack tells apart; `symbolic` runs LR actions on a stack of which only the top part is known; `subset` determinises that, reading one stack
 //! symbol at a time from the top down; `verdict` merges classes that no stack tells apart. The theory on one small grammar
 //! is in the README beside this file.
 
+mod quotient;
 mod subset;
 mod symbolic;
 mod verdict;
 
+pub use quotient::Quotient;
 pub use subset::{ParserDwa, TooManyEdges, build};
-pub use verdict::{NEVER, Verdicts, merge};
+pub use verdict::{NEVER, State, Verdicts, merge};

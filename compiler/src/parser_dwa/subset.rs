@@ -1,22 +1,22 @@
 //! Subset construction: the states of the automaton are sets of suspended configurations.
 
+use super::quotient::Quotient;
 use super::symbolic::{Output, Suspended, Symbolic};
 use crate::bits::Pool;
 use crate::lexer::NONE;
-use crate::lr::{Action, LrTable};
-use crate::grammar::ir::Symbol;
 use crate::terminal_dwa::Outcomes;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An edge: symbol read, next state or `NONE`, output or `NONE`.
 pub type Edge = (u32, u32, u32);
 
-/// The automaton over LR states, read from the top of the stack down.
+/// The automaton over classes of LR states, read from the top of the stack down.
 #[derive(Debug)]
 pub struct ParserDwa {
-    /// Edges of each state by symbol; empty for states with a default edge. State 0 is the start.
+    /// Edges of each state by symbol, one for every symbol that can be read there, dead ones included; empty for states
+    /// with a default edge. State 0 is the start.
     pub edges: Vec<Vec<Edge>>,
-    /// Next state whatever is read, or `NONE`.
+    /// Next state whatever is read, or `NONE` where that depends.
     pub default: Vec<u32>,
     /// Distinct outputs: per sequence node the set shifted there and whether it was reached.
     pub outputs: Vec<Output>,
@@ -38,12 +38,12 @@ pub struct TooManyEdges(
 /// # Errors
 /// [`TooManyEdges`] past `max_edges`.
 pub fn build(
-    table: &LrTable,
+    table: &Quotient,
     outcomes: &Outcomes<'_>,
     max_edges: usize,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<ParserDwa, TooManyEdges> {
-    let below = below(table);
+    let below = table.below();
     let mut symbolic = Symbolic::new(table, outcomes);
     let mut states: Vec<Vec<Suspended>> = vec![Vec::new()];
     let mut state_ids: FxHashMap<Vec<Suspended>, u32> = FxHashMap::default();
@@ -54,12 +54,7 @@ pub fn build(
     let mut edge_count = 0;
 
     // (state, symbol read last): only symbols that can lie below that one are read next.
-    let tops = std::iter::once(0).chain((1..table.state_count as u32).filter(|&s| {
-        // A stack's top is where it starts or where a terminal was shifted.
-        matches!(table.accessing[s as usize], Some(Symbol::T(_)))
-    }));
-    let mut queue: Vec<(u32, u32)> = tops.map(|top| (0, top)).collect();
-    queue.reverse();
+    let mut queue: Vec<(u32, u32)> = table.tops.iter().rev().map(|&top| (0, top)).collect();
     let mut seen: FxHashSet<(u32, u32)> = queue.iter().copied().collect();
     while let Some((state, symbol)) = queue.pop() {
         let by_default = default[state as usize];
@@ -117,36 +112,10 @@ pub fn build(
     let edges = edges
         .into_iter()
         .map(|map| {
-            let mut row: Vec<Edge> = map
-                .into_iter()
-                .filter(|(_, (next, out))| (*next, *out) != (NONE, NONE))
-                .map(|(symbol, (next, out))| (symbol, next, out))
-                .collect();
+            let mut row: Vec<Edge> = map.into_iter().map(|(symbol, (next, out))| (symbol, next, out)).collect();
             row.sort_unstable();
             row
         })
         .collect();
     Ok(ParserDwa { edges, default, outputs, sets: symbolic.sets, max_configurations })
-}
-
-/// For each LR state the states that can lie directly below it on a stack.
-fn below(table: &LrTable) -> Vec<Vec<u32>> {
-    let mut below = vec![Vec::new(); table.state_count];
-    for state in 0..table.state_count as u32 {
-        for (_, actions) in table.row(state) {
-            for action in actions {
-                if let Action::Shift(to) = action {
-                    below[*to as usize].push(state);
-                }
-            }
-        }
-        for (_, to) in table.gotos(state) {
-            below[to as usize].push(state);
-        }
-    }
-    for list in &mut below {
-        list.sort_unstable();
-        list.dedup();
-    }
-    below
 }

@@ -6,13 +6,10 @@
 
 use crate::bits::{self, Pool};
 use crate::lexer::NONE;
-use crate::lr::{Action, LrTable};
+use super::quotient::{self, Quotient};
 use crate::terminal_dwa::{Outcomes, REACHED, ROOT};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-
-/// A set of terminals and the end.
-pub(super) type Set = SmallVec<[u64; 4]>;
+use std::collections::hash_map::Entry;
 
 /// A suspended configuration; the set is an id in [`Symbolic::sets`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,120 +24,89 @@ pub(super) struct Suspended {
 /// whether the node was reached.
 pub(super) type Output = Vec<(u32, u32, bool)>;
 
+/// The empty set's id.
+const EMPTY: u32 = 0;
+
+/// An LR row.
 struct Row {
-    shifted: Set,
+    shifted: Vec<u64>,
     shifts: Vec<(u32, u32)>,
-    reductions: Vec<(u32, u32, Set)>,
+    /// Left-hand side, length, lookahead.
+    reductions: Vec<(u32, u32, Vec<u64>)>,
 }
 
 struct Node {
     /// Terminals to simulate on arrival: labels of the edges that leave, and what outcomes ask about.
-    wanted: Set,
+    wanted: u32,
     /// What outcomes ask about.
-    asked: Set,
+    asked: Vec<u64>,
+    labels: Vec<u64>,
     /// Whether some outcome holds once the node is reached.
     reached: bool,
     /// Children by the terminal that leads to them.
-    children: FxHashMap<u32, SmallVec<[u32; 2]>>,
-    labels: Set,
-    /// Children whose label contains an ignored terminal.
-    for_free: Vec<u32>,
+    children: FxHashMap<u32, Vec<u32>>,
+    /// The node and those below it that are reached with it: the labels between contain an ignored terminal.
+    with: Vec<u32>,
 }
 
+/// How an LR row splits a set.
+struct Split {
+    shifted: u32,
+    /// Left-hand side, length, set.
+    reductions: Vec<(u32, u32, u32)>,
+}
+
+/// What shifting a set at a node means.
+struct Shifted {
+    asked: u32,
+    /// Terminal, child.
+    onward: Vec<(u32, u32)>,
+}
+
+/// Runs LR actions on partly known stacks. Sets are interned, so that each way to split one is computed once.
 pub(super) struct Symbolic<'t> {
-    table: &'t LrTable,
+    table: &'t Quotient,
     rows: Vec<Row>,
     nodes: Vec<Node>,
     pub sets: Pool,
-    width: usize,
     accept: u32,
-    // Scratch of one transition.
+    splits: Vec<Split>,
+    split_ids: FxHashMap<(u32, u32), u32>,
+    shifted: Vec<Shifted>,
+    shifted_ids: FxHashMap<(u32, u32), u32>,
+    resumed: Vec<(Vec<Suspended>, Output)>,
+    resumed_ids: FxHashMap<(u32, u32, u32, u32), u32>,
+    scratch: Vec<u64>,
+    // The state of one transition.
+    /// Local segments: what is below (`NONE` for the symbol read), LR state, length.
     segments: Vec<(u32, u32, u32)>,
     segment_ids: FxHashMap<(u32, u32), u32>,
-    simulated: FxHashMap<(u32, u32), Set>,
-    suspended: FxHashMap<(u32, u32, u32), Set>,
-    output: FxHashMap<u32, (Set, bool)>,
-    work: Vec<(u32, u32, Set)>,
-}
-
-/// The pseudo state that the end is shifted to.
-fn accept_state(table: &LrTable) -> u32 {
-    table.state_count as u32
+    simulated: FxHashMap<(u32, u32), u32>,
+    suspended: FxHashMap<(u32, u32, u32), u32>,
+    output: FxHashMap<u32, (u32, bool)>,
+    work: Vec<(u32, u32, u32)>,
 }
 
 impl<'t> Symbolic<'t> {
-    pub fn new(table: &'t LrTable, outcomes: &Outcomes<'_>) -> Self {
-        let width = bits::words(table.terminal_count + 1);
-        let empty: Set = smallvec::smallvec![0; width];
-        let accept = accept_state(table);
-        let rows = (0..table.state_count as u32)
-            .map(|state| {
-                let mut row = Row { shifted: empty.clone(), shifts: Vec::new(), reductions: Vec::new() };
-                let mut grouped: Vec<(u32, u32, Set)> = Vec::new();
-                for (terminal, actions) in table.row(state) {
-                    for &action in actions {
-                        match action {
-                            Action::Shift(to) => row.shifts.push((terminal, to)),
-                            Action::Accept => row.shifts.push((terminal, accept)),
-                            Action::Reduce(production) => {
-                                let (lhs, len) = table.productions[production as usize];
-                                let i = grouped.iter().position(|g| (g.0, g.1) == (lhs, len)).unwrap_or_else(|| {
-                                    grouped.push((lhs, len, empty.clone()));
-                                    grouped.len() - 1
-                                });
-                                bits::insert(&mut grouped[i].2, terminal);
-                                continue;
-                            }
-                        }
-                        bits::insert(&mut row.shifted, terminal);
-                    }
-                }
-                row.reductions = grouped;
-                row
-            })
-            .collect();
-        let mut nodes: Vec<Node> = outcomes
-            .nodes
-            .iter()
-            .map(|_| Node {
-                wanted: empty.clone(),
-                asked: empty.clone(),
-                reached: false,
-                children: FxHashMap::default(),
-                labels: empty.clone(),
-                for_free: Vec::new(),
-            })
-            .collect();
-        for (child, &(parent, label)) in outcomes.nodes.iter().enumerate().skip(1) {
-            let set = &outcomes.sets.sets[label as usize];
-            let parent = &mut nodes[parent as usize];
-            for &t in &set.terms {
-                parent.children.entry(t).or_default().push(child as u32);
-                bits::insert(&mut parent.labels, t);
-            }
-            if set.ignored {
-                parent.for_free.push(child as u32);
-            }
-        }
-        for &(node, pending) in &outcomes.outcomes {
-            let node = &mut nodes[node as usize];
-            match pending {
-                REACHED => node.reached = true,
-                set => outcomes.sets.sets[set as usize].terms.iter().for_each(|&t| bits::insert(&mut node.asked, t)),
-            }
-        }
-        bits::insert(&mut nodes[ROOT as usize].asked, table.terminal_count as u32);
-        for node in &mut nodes {
-            node.wanted = node.labels.clone();
-            bits::unite(&mut node.wanted, &node.asked);
-        }
+    pub fn new(table: &'t Quotient, outcomes: &Outcomes<'_>) -> Self {
+        let width = bits::words(table.terminal_classes);
+        let mut sets = Pool::new(width);
+        sets.intern(&vec![0; width]);
+        let rows = table.rows.iter().map(|row| Row::new(row, width)).collect();
+        let nodes = nodes(outcomes, table.terminal_classes as u32 - 1, width, &mut sets);
         Symbolic {
             table,
             rows,
             nodes,
-            sets: Pool::new(width),
-            width,
-            accept,
+            sets,
+            accept: table.accept(),
+            splits: Vec::new(),
+            split_ids: FxHashMap::default(),
+            shifted: Vec::new(),
+            shifted_ids: FxHashMap::default(),
+            resumed: Vec::new(),
+            resumed_ids: FxHashMap::default(),
+            scratch: vec![0; width],
             segments: Vec::new(),
             segment_ids: FxHashMap::default(),
             simulated: FxHashMap::default(),
@@ -157,19 +123,54 @@ impl<'t> Symbolic<'t> {
         self.finish()
     }
 
-    /// Read `symbol` in a set of suspended configurations.
+    /// Read `symbol` in a set of suspended configurations. They do not influence each other, so what each resumes to is
+    /// computed once and shared by all the states it occurs in.
     pub fn read(&mut self, configurations: &[Suspended], symbol: u32) -> (Vec<Suspended>, Output) {
-        let base = self.segment(NONE, symbol);
+        let mut resumed: Vec<u32> = Vec::with_capacity(configurations.len());
         for c in configurations {
-            let set = Set::from_slice(self.sets.get(c.set));
-            if c.pops > 0 {
-                self.suspend(c.node, c.pops - 1, c.lhs, &set);
-            } else if let Some(to) = self.table.goto(symbol, c.lhs) {
-                let segment = self.segment(base, to);
-                self.work.push((c.node, segment, set));
+            if c.pops == 0
+                && let Some(to) = self.table.goto(symbol, c.lhs)
+            {
+                resumed.push(self.resume(c.node, c.set, symbol, to));
             }
         }
+        for c in configurations.iter().filter(|c| c.pops > 0) {
+            self.suspend(c.node, c.pops - 1, c.lhs, c.set);
+        }
+        if let [only] = resumed[..]
+            && self.suspended.is_empty()
+        {
+            return self.resumed[only as usize].clone();
+        }
+        for id in resumed {
+            let (suspended, output) = std::mem::take(&mut self.resumed[id as usize]);
+            for c in &suspended {
+                self.suspend(c.node, c.pops, c.lhs, c.set);
+            }
+            for &(node, set, reached) in &output {
+                let out = self.output.entry(node).or_insert((EMPTY, false));
+                out.0 = unite(&mut self.sets, &mut self.scratch, out.0, set);
+                out.1 |= reached;
+            }
+            self.resumed[id as usize] = (suspended, output);
+        }
         self.finish()
+    }
+
+    /// Continue with `set` at `node` on a stack of which `symbol` and above it `state` are known.
+    fn resume(&mut self, node: u32, set: u32, symbol: u32, state: u32) -> u32 {
+        let key = (node, set, symbol, state);
+        if let Some(&id) = self.resumed_ids.get(&key) {
+            return id;
+        }
+        let base = self.segment(NONE, symbol);
+        let segment = self.segment(base, state);
+        self.work.push((node, segment, set));
+        let result = self.finish();
+        let id = self.resumed.len() as u32;
+        self.resumed.push(result);
+        self.resumed_ids.insert(key, id);
+        id
     }
 
     fn segment(&mut self, below: u32, state: u32) -> u32 {
@@ -182,28 +183,21 @@ impl<'t> Symbolic<'t> {
     }
 
     fn arrive(&mut self, node: u32, segment: u32) {
-        let mut pending = vec![node];
-        while let Some(node) = pending.pop() {
+        for &node in &self.nodes[node as usize].with {
             let n = &self.nodes[node as usize];
             if n.reached && node != ROOT {
-                let empty = || (smallvec::smallvec![0; self.width], false);
-                self.output.entry(node).or_insert_with(empty).1 = true;
+                self.output.entry(node).or_insert((EMPTY, false)).1 = true;
             }
-            if !bits::is_empty(&n.wanted) {
-                self.work.push((node, segment, n.wanted.clone()));
+            if n.wanted != EMPTY {
+                self.work.push((node, segment, n.wanted));
             }
-            pending.extend(&n.for_free);
         }
     }
 
-    fn suspend(&mut self, node: u32, pops: u32, lhs: u32, set: &[u64]) {
+    fn suspend(&mut self, node: u32, pops: u32, lhs: u32, set: u32) {
         match self.suspended.entry((node, pops, lhs)) {
-            std::collections::hash_map::Entry::Occupied(mut e) => {
-                bits::unite(e.get_mut(), set);
-            }
-            std::collections::hash_map::Entry::Vacant(e) => {
-                e.insert(Set::from_slice(set));
-            }
+            Entry::Occupied(mut e) => *e.get_mut() = unite(&mut self.sets, &mut self.scratch, *e.get(), set),
+            Entry::Vacant(e) => drop(e.insert(set)),
         }
     }
 
@@ -211,14 +205,10 @@ impl<'t> Symbolic<'t> {
         while let Some((node, segment, set)) = self.work.pop() {
             self.simulate(node, segment, set);
         }
-        let mut suspended: Vec<Suspended> = self
-            .suspended
-            .drain()
-            .map(|((node, pops, lhs), set)| Suspended { node, pops, lhs, set: self.sets.intern(&set) })
-            .collect();
+        let suspended = self.suspended.drain().map(|((node, pops, lhs), set)| Suspended { node, pops, lhs, set });
+        let mut suspended: Vec<Suspended> = suspended.collect();
         suspended.sort_unstable();
-        let mut output: Output =
-            self.output.drain().map(|(node, (set, reached))| (node, self.sets.intern(&set), reached)).collect();
+        let mut output: Output = self.output.drain().map(|(node, (set, reached))| (node, set, reached)).collect();
         output.sort_unstable();
         self.segments.clear();
         self.segment_ids.clear();
@@ -226,19 +216,18 @@ impl<'t> Symbolic<'t> {
         (suspended, output)
     }
 
-    fn simulate(&mut self, node: u32, segment: u32, mut set: Set) {
-        // What was simulated here before needs no second run.
+    fn simulate(&mut self, node: u32, segment: u32, mut set: u32) {
+        // What was simulated here before needs no second run; a cycle of reductions ends here.
         match self.simulated.entry((node, segment)) {
-            std::collections::hash_map::Entry::Vacant(e) => {
-                e.insert(set.clone());
-            }
-            std::collections::hash_map::Entry::Occupied(mut e) => {
-                let seen = e.get_mut();
-                for (t, s) in set.iter_mut().zip(seen.iter_mut()) {
-                    *t &= !*s;
-                    *s |= *t;
+            Entry::Vacant(e) => drop(e.insert(set)),
+            Entry::Occupied(mut e) => {
+                let seen = *e.get();
+                *e.get_mut() = unite(&mut self.sets, &mut self.scratch, seen, set);
+                for (i, word) in self.scratch.iter_mut().enumerate() {
+                    *word = self.sets.get(set)[i] & !self.sets.get(seen)[i];
                 }
-                if bits::is_empty(&set) {
+                set = self.sets.intern(&self.scratch);
+                if set == EMPTY {
                     return;
                 }
             }
@@ -247,37 +236,28 @@ impl<'t> Symbolic<'t> {
         if top == self.accept {
             return;
         }
-        let and = |a: &[u64], b: &[u64]| -> Set { a.iter().zip(b).map(|(x, y)| x & y).collect() };
-        let shifted = and(&set, &self.rows[top as usize].shifted);
-        if !bits::is_empty(&shifted) {
-            let asked = and(&shifted, &self.nodes[node as usize].asked);
-            if !bits::is_empty(&asked) {
-                let empty = || (smallvec::smallvec![0; self.width], false);
-                bits::unite(&mut self.output.entry(node).or_insert_with(empty).0, &asked);
+        let split = self.split(top, set);
+        let shifted = self.splits[split].shifted;
+        if shifted != EMPTY {
+            let what = self.shift(node, shifted);
+            let asked = self.shifted[what].asked;
+            if asked != EMPTY {
+                let out = &mut self.output.entry(node).or_insert((EMPTY, false)).0;
+                *out = unite(&mut self.sets, &mut self.scratch, *out, asked);
             }
-            let onward = and(&shifted, &self.nodes[node as usize].labels);
-            if !bits::is_empty(&onward) {
-                for i in 0..self.rows[top as usize].shifts.len() {
-                    let (terminal, to) = self.rows[top as usize].shifts[i];
-                    if bits::has(&onward, terminal) {
-                        let above = self.segment(segment, to);
-                        let children = self.nodes[node as usize].children[&terminal].clone();
-                        for child in children {
-                            self.arrive(child, above);
-                        }
-                    }
+            for i in 0..self.shifted[what].onward.len() {
+                let (terminal, child) = self.shifted[what].onward[i];
+                let shifts = &self.rows[top as usize].shifts;
+                if let Ok(at) = shifts.binary_search_by_key(&terminal, |s| s.0) {
+                    let above = self.segment(segment, shifts[at].1);
+                    self.arrive(child, above);
                 }
             }
         }
-        for i in 0..self.rows[top as usize].reductions.len() {
-            let (lhs, pops, lookahead) = &self.rows[top as usize].reductions[i];
-            let (lhs, pops) = (*lhs, *pops);
-            let on = and(&set, lookahead);
-            if bits::is_empty(&on) {
-                continue;
-            }
+        for i in 0..self.splits[split].reductions.len() {
+            let (lhs, pops, on) = self.splits[split].reductions[i];
             if pops >= len {
-                self.suspend(node, pops - len, lhs, &on);
+                self.suspend(node, pops - len, lhs, on);
                 continue;
             }
             let mut below = segment;
@@ -290,4 +270,114 @@ impl<'t> Symbolic<'t> {
             }
         }
     }
+
+    fn split(&mut self, top: u32, set: u32) -> usize {
+        if let Some(&id) = self.split_ids.get(&(top, set)) {
+            return id as usize;
+        }
+        let Symbolic { rows, sets, scratch, .. } = self;
+        let row = &rows[top as usize];
+        let shifted = meet(sets, scratch, set, &row.shifted);
+        let mut reductions = Vec::new();
+        for (lhs, pops, lookahead) in &row.reductions {
+            let on = meet(sets, scratch, set, lookahead);
+            if on != EMPTY {
+                reductions.push((*lhs, *pops, on));
+            }
+        }
+        self.split_ids.insert((top, set), self.splits.len() as u32);
+        self.splits.push(Split { shifted, reductions });
+        self.splits.len() - 1
+    }
+
+    fn shift(&mut self, node: u32, set: u32) -> usize {
+        if let Some(&id) = self.shifted_ids.get(&(node, set)) {
+            return id as usize;
+        }
+        let Symbolic { nodes, sets, scratch, .. } = self;
+        let n = &nodes[node as usize];
+        let asked = meet(sets, scratch, set, &n.asked);
+        let mut onward = Vec::new();
+        for terminal in bits::iter(sets.get(set)).filter(|&t| bits::has(&n.labels, t)) {
+            onward.extend(n.children[&terminal].iter().map(|&child| (terminal, child)));
+        }
+        self.shifted_ids.insert((node, set), self.shifted.len() as u32);
+        self.shifted.push(Shifted { asked, onward });
+        self.shifted.len() - 1
+    }
+}
+
+fn meet(sets: &mut Pool, scratch: &mut [u64], a: u32, b: &[u64]) -> u32 {
+    for ((out, x), y) in scratch.iter_mut().zip(sets.get(a)).zip(b) {
+        *out = x & y;
+    }
+    sets.intern(scratch)
+}
+
+fn unite(sets: &mut Pool, scratch: &mut [u64], a: u32, b: u32) -> u32 {
+    if a == b || b == EMPTY {
+        return a;
+    }
+    if a == EMPTY {
+        return b;
+    }
+    for ((out, x), y) in scratch.iter_mut().zip(sets.get(a)).zip(sets.get(b)) {
+        *out = x | y;
+    }
+    sets.intern(scratch)
+}
+
+impl Row {
+    fn new(row: &quotient::Row, width: usize) -> Self {
+        let set = |classes: &mut dyn Iterator<Item = u32>| {
+            let mut set = vec![0; width];
+            classes.for_each(|c| bits::insert(&mut set, c));
+            set
+        };
+        let reductions = row.reductions.iter().map(|(lhs, len, on)| (*lhs, *len, set(&mut on.iter().copied())));
+        Row {
+            shifted: set(&mut row.shifts.iter().map(|s| s.0)),
+            shifts: row.shifts.clone(),
+            reductions: reductions.collect(),
+        }
+    }
+}
+
+fn nodes(outcomes: &Outcomes<'_>, end: u32, width: usize, sets: &mut Pool) -> Vec<Node> {
+    let empty = || Node {
+        wanted: EMPTY,
+        asked: vec![0; width],
+        labels: vec![0; width],
+        reached: false,
+        children: FxHashMap::default(),
+        with: Vec::new(),
+    };
+    let mut nodes: Vec<Node> = outcomes.nodes.iter().map(|_| empty()).collect();
+    // Children come after their parents, so a child's list of companions is complete when its parent takes it over.
+    for (child, &(parent, label)) in outcomes.nodes.iter().enumerate().skip(1).rev() {
+        let set = &outcomes.labels.sets[label as usize];
+        nodes[child].with.push(child as u32);
+        let with = if set.ignored { nodes[child].with.clone() } else { Vec::new() };
+        let parent = &mut nodes[parent as usize];
+        for &t in &set.terms {
+            parent.children.entry(t).or_default().push(child as u32);
+            bits::insert(&mut parent.labels, t);
+        }
+        parent.with.extend(with);
+    }
+    nodes[ROOT as usize].with.push(ROOT);
+    for &(node, pending) in &outcomes.outcomes {
+        let node = &mut nodes[node as usize];
+        match pending {
+            REACHED => node.reached = true,
+            set => outcomes.labels.sets[set as usize].terms.iter().for_each(|&t| bits::insert(&mut node.asked, t)),
+        }
+    }
+    bits::insert(&mut nodes[ROOT as usize].asked, end);
+    for node in &mut nodes {
+        let mut wanted = node.labels.clone();
+        bits::unite(&mut wanted, &node.asked);
+        node.wanted = sets.intern(&wanted);
+    }
+    nodes
 }

@@ -19,10 +19,8 @@ pub struct Verdicts {
     pub count: usize,
     /// Verdict set of each output, `words(count)` words each.
     pub outputs: Vec<u64>,
-    /// Edges as in [`ParserDwa`], outputs renumbered.
-    pub edges: Vec<Vec<Edge>>,
-    /// Default edges.
-    pub default: Vec<u32>,
+    /// The automaton, minimised, with verdict sets as outputs.
+    pub states: Vec<State>,
 }
 
 /// Merge the classes that no output of the (complete) automaton tells apart.
@@ -40,7 +38,7 @@ pub fn merge(dwa: ParserDwa, outcomes: &Outcomes<'_>, end: u32) -> Verdicts {
             for &outcome in &by_node[node as usize] {
                 let holds = match outcomes.outcomes[outcome as usize].1 {
                     REACHED => reached,
-                    pending => outcomes.sets.sets[pending as usize].terms.iter().any(|&t| bits::has(set, t)),
+                    pending => outcomes.labels.sets[pending as usize].terms.iter().any(|&t| bits::has(set, t)),
                 };
                 if holds {
                     holds_on[outcome as usize].push(output as u32);
@@ -88,15 +86,79 @@ pub fn merge(dwa: ParserDwa, outcomes: &Outcomes<'_>, end: u32) -> Verdicts {
         .chunks_exact(width)
         .map(|set| if bits::is_empty(set) { NONE } else { pool.intern(set) })
         .collect();
-    let edges = dwa
-        .edges
-        .into_iter()
-        .map(|row| {
-            row.into_iter()
-                .map(|(symbol, next, out)| (symbol, next, if out == NONE { NONE } else { renumbered[out as usize] }))
-                .filter(|&(_, next, out)| (next, out) != (NONE, NONE))
-                .collect()
+    let renumber = |out: u32| if out == NONE { NONE } else { renumbered[out as usize] };
+    let rows = dwa.edges.into_iter().zip(dwa.default).map(|(row, default)| match default {
+        NONE => Row::Edges(row.into_iter().map(|(symbol, next, out)| (symbol, next, renumber(out))).collect()),
+        next => Row::Always(next),
+    });
+    let states = minimize(rows.collect());
+    Verdicts { of_class, count, outputs: pool.into_words(), states }
+}
+
+/// A state of the finished automaton.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// Next state and output where no edge says otherwise; `NONE` where there is none.
+    pub default: (u32, u32),
+    /// Edges that differ from the default, by symbol.
+    pub edges: Vec<Edge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Row {
+    Always(u32),
+    Edges(Vec<Edge>),
+}
+
+/// Merge equal states until none are, and give each state the default that leaves the fewest edges.
+///
+/// A symbol that cannot be read in a state has no edge, so the default may answer for it: it is never asked.
+fn minimize(mut rows: Vec<Row>) -> Vec<State> {
+    // States are numbered from the start, so most targets come later: one pass from the end merges nearly all.
+    loop {
+        let mut kept: FxHashMap<Row, u32> = FxHashMap::default();
+        let mut to: Vec<u32> = (0..rows.len() as u32).collect();
+        for state in (1..rows.len()).rev() {
+            let moved = |next: u32| if next == NONE { NONE } else { to[next as usize] };
+            let row = match &rows[state] {
+                Row::Always(next) => Row::Always(moved(*next)),
+                Row::Edges(row) => Row::Edges(row.iter().map(|&(s, next, out)| (s, moved(next), out)).collect()),
+            };
+            to[state] = *kept.entry(row).or_insert(state as u32);
+        }
+        if to.iter().enumerate().all(|(state, &t)| t == state as u32) {
+            break;
+        }
+        let mut number = vec![NONE; rows.len()];
+        let mut count = 0;
+        for state in 0..rows.len() {
+            if to[state] == state as u32 {
+                number[state] = count;
+                count += 1;
+            }
+        }
+        let target = |next: u32| if next == NONE { NONE } else { number[to[next as usize] as usize] };
+        rows = rows
+            .into_iter()
+            .enumerate()
+            .filter(|(state, _)| to[*state] == *state as u32)
+            .map(|(_, row)| match row {
+                Row::Always(next) => Row::Always(target(next)),
+                Row::Edges(row) => Row::Edges(row.into_iter().map(|(s, next, out)| (s, target(next), out)).collect()),
+            })
+            .collect();
+    }
+    rows.into_iter()
+        .map(|row| match row {
+            Row::Always(next) => State { default: (next, NONE), edges: Vec::new() },
+            Row::Edges(row) => {
+                let mut counts: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+                for &(_, next, out) in &row {
+                    *counts.entry((next, out)).or_default() += 1;
+                }
+                let default = counts.into_iter().map(|(edge, n)| (n, edge)).max().map_or((NONE, NONE), |m| m.1);
+                State { default, edges: row.into_iter().filter(|&(_, next, out)| (next, out) != default).collect() }
+            }
         })
-        .collect();
-    Verdicts { of_class, count, outputs: pool.into_words(), edges, default: dwa.default }
+        .collect()
 }

@@ -8,8 +8,10 @@ use crate::vocab::{ByteSet, Trie};
 use dwa_runtime::{END_VERDICT, GROUP_ENDS, TableData};
 use rustc_hash::FxHashMap;
 
-/// A class that touches more bitmask words than this gets a dense row.
-const DENSE_WORDS: usize = 900;
+/// A class that touches more bitmask words than this gets a dense row: there, both forms take about the same time.
+const DENSE_WORDS: usize = 2000;
+/// A dense row that differs from an earlier one in fewer words than this is stored as the difference.
+const DELTA_WORDS: usize = 1500;
 
 /// Tokens as intervals of token indices.
 type Intervals = Vec<(u32, u32)>;
@@ -23,6 +25,7 @@ struct Writer<'a> {
     scratch: Vec<u32>,
     touched: Vec<u16>,
     dense_ids: FxHashMap<Box<[u32]>, u32>,
+    dense_rows: Vec<Box<[u32]>>,
     run_ids: FxHashMap<(Box<[u16]>, Box<[u32]>), u32>,
     byte_set_ids: FxHashMap<ByteSet, u32>,
     masks: bits::Pool,
@@ -47,6 +50,7 @@ pub fn write(terminal: &TerminalDwa<'_>, verdicts: &Verdicts, trie: &Trie, words
         scratch: vec![0; words],
         touched: Vec::new(),
         dense_ids: FxHashMap::default(),
+        dense_rows: Vec::new(),
         run_ids: FxHashMap::default(),
         byte_set_ids: FxHashMap::default(),
         masks: bits::Pool::new(verdict_words),
@@ -56,6 +60,7 @@ pub fn write(terminal: &TerminalDwa<'_>, verdicts: &Verdicts, trie: &Trie, words
     for partition in &terminal.partitions {
         writer.source(partition);
     }
+    writer.store_dense_rows();
     for recipe in &terminal.recipes {
         writer.recipe(recipe);
     }
@@ -188,15 +193,50 @@ impl Writer<'_> {
         }
     }
 
-    /// Store the scratch row dense and clear it.
+    /// Keep the scratch row as a dense row and clear it.
     fn dense(&mut self) -> u32 {
         self.touched.clear();
         let row = std::mem::replace(&mut self.scratch, vec![0; self.words]).into_boxed_slice();
-        let next = self.dense_ids.len() as u32;
+        let next = self.dense_rows.len() as u32;
         *self.dense_ids.entry(row).or_insert_with_key(|row| {
-            self.out.dense.extend_from_slice(row);
+            self.dense_rows.push(row.clone());
             next
         })
+    }
+
+    /// Store the dense rows, those that resemble an earlier one as differences, and renumber the classes' references.
+    fn store_dense_rows(&mut self) {
+        let rows = std::mem::take(&mut self.dense_rows);
+        // Rows stored whole come first.
+        let mut whole: Vec<usize> = Vec::new();
+        let mut deltas: Vec<(usize, u32, u32)> = Vec::new();
+        for (i, row) in rows.iter().enumerate() {
+            let differs = |j: &usize| rows[*j].iter().zip(row).filter(|(a, b)| a != b).count();
+            match whole.iter().enumerate().map(|(at, j)| (differs(j), at)).min() {
+                Some((count, base)) if count < DELTA_WORDS => {
+                    for (w, (a, b)) in rows[whole[base]].iter().zip(row).enumerate().filter(|(_, (a, b))| a != b) {
+                        self.touched.push(w as u16);
+                        self.scratch[w] = a ^ b;
+                    }
+                    let run = self.run();
+                    deltas.push((i, base as u32, run));
+                }
+                _ => whole.push(i),
+            }
+        }
+        let mut number = vec![0; rows.len()];
+        for (new, &i) in whole.iter().enumerate() {
+            number[i] = new as u32;
+            self.out.dense.extend_from_slice(&rows[i]);
+        }
+        for (new, &(i, base, run)) in deltas.iter().enumerate() {
+            number[i] = (whole.len() + new) as u32;
+            self.out.dense_base.push(base);
+            self.out.dense_delta.push(run);
+        }
+        for class in self.out.class_dense.iter_mut().filter(|class| **class != NONE) {
+            *class = number[*class as usize];
+        }
     }
 
     /// Store the scratch row sparse and clear it.

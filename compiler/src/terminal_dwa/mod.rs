@@ -10,4 +10,4 @@ mod walk;
 
 pub use outcomes::{Outcomes, REACHED, ROOT};
 pub use recipes::{Difference, Group, Piece, Recipe, TerminalDwa, build};
-pub use walk::Segment;
+pub use walk::{Classes, Segment};

@@ -19,8 +19,11 @@ pub const REACHED: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Outcomes<'a> {
     facts: &'a TerminalFacts,
-    /// Candidate and live sets.
+    terminal_class: &'a [u32],
+    /// Candidate and live sets of the lexer.
     pub sets: TermSets,
+    /// Sets of terminal classes: labels of sequences, and what may be pending.
+    pub labels: TermSets,
     /// Parent and label of each sequence node.
     pub nodes: Vec<(u32, u32)>,
     /// Node and E of each outcome.
@@ -36,10 +39,12 @@ pub struct Outcomes<'a> {
 
 impl<'a> Outcomes<'a> {
     /// Start from the sets of a watched lexer.
-    pub fn new(facts: &'a TerminalFacts, sets: TermSets) -> Self {
+    pub fn new(facts: &'a TerminalFacts, terminal_class: &'a [u32], sets: TermSets) -> Self {
         Outcomes {
             facts,
+            terminal_class,
             sets,
+            labels: TermSets::default(),
             nodes: vec![(NONE, NONE)],
             outcomes: Vec::new(),
             classes: Vec::new(),
@@ -56,6 +61,8 @@ impl<'a> Outcomes<'a> {
         if self.leaves_no_trace(label) {
             return node;
         }
+        let set = &self.sets.sets[label as usize];
+        let label = self.labels.intern(classes(self.terminal_class, &set.terms, set.ignored));
         let next = self.nodes.len() as u32;
         *self.node_ids.entry((node, label)).or_insert_with(|| {
             self.nodes.push((node, label));
@@ -78,10 +85,10 @@ impl<'a> Outcomes<'a> {
                     return REACHED;
                 }
                 let terms = match last {
-                    NONE => return live,
+                    NONE => set.terms.clone(),
                     _ => after(self.facts, &self.sets.sets[last as usize], &set.terms),
                 };
-                self.sets.intern(TermSet { terms, ignored: false })
+                self.labels.intern(classes(self.terminal_class, &terms, false))
             }),
         };
         let next = self.outcomes.len() as u32;
@@ -119,6 +126,13 @@ impl<'a> Outcomes<'a> {
             next
         })
     }
+}
+
+fn classes(terminal_class: &[u32], terms: &[u32], ignored: bool) -> TermSet {
+    let mut terms: Vec<u32> = terms.iter().map(|&t| terminal_class[t as usize]).collect();
+    terms.sort_unstable();
+    terms.dedup();
+    TermSet { terms, ignored }
 }
 
 /// The terminals of `terms` that may come after some candidate of `last`.

@@ -8,7 +8,7 @@
 use super::outcomes::Outcomes;
 use crate::config::Config;
 use super::walk::{Classes, From, Segment, Walker};
-use crate::lexer::{Entry, NONE, TerminalFacts, WatchedLexer};
+use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
 
@@ -43,7 +43,7 @@ pub struct Difference {
     /// Past the last.
     pub hi: u32,
     /// Class in each group, sorted by group.
-    pub classes: Vec<(u32, u32)>,
+    pub classes: Classes,
 }
 
 /// How a lexer state's row is composed: the groups' pieces, minus `lost`, plus `own`.
@@ -77,11 +77,20 @@ struct Base {
     groups: Vec<(u32, u32)>,
 }
 
+#[derive(Clone, Copy)]
+struct First {
+    byte: u8,
+    child: u32,
+    tokens: u32,
+}
+
 struct Builder<'w, 'f> {
     config: &'w Config,
     walker: Walker<'w, 'f>,
-    /// Trie child and tokens of each first byte; 0 tokens if no token starts with it.
-    first: [(u32, u32); 256],
+    /// First bytes of tokens, with the trie child and the number of tokens.
+    first: Vec<First>,
+    /// Tokens and first bytes of each byte class.
+    classes: Vec<(u32, ByteSet)>,
     partitions: Vec<Vec<Segment>>,
     partition_ids: FxHashMap<Vec<Segment>, u32>,
     bases: Vec<Base>,
@@ -92,16 +101,30 @@ pub fn build<'f>(
     lexer: &WatchedLexer,
     trie: &Trie,
     facts: &'f TerminalFacts,
+    terminal_class: &'f [u32],
     config: &Config,
     mut progress: impl FnMut(usize, usize),
 ) -> TerminalDwa<'f> {
-    let mut first = [(0, 0); 256];
-    for child in trie.first_bytes() {
-        first[trie.byte[child as usize] as usize] = (child, trie.tokens_of(child).len() as u32);
+    let first: Vec<First> = trie
+        .first_bytes()
+        .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
+        .collect();
+    let mut classes = vec![(0, [0; 4]); lexer.classes];
+    for f in &first {
+        let (tokens, bytes) = &mut classes[lexer.byte_class[f.byte as usize] as usize];
+        *tokens += f.tokens;
+        insert(bytes, f.byte);
     }
-    let walker = Walker::new(lexer, trie, Outcomes::new(facts, lexer.sets.clone()));
-    let mut builder =
-        Builder { config, walker, first, partitions: Vec::new(), partition_ids: FxHashMap::default(), bases: Vec::new() };
+    let walker = Walker::new(lexer, trie, Outcomes::new(facts, terminal_class, lexer.sets.clone()));
+    let mut builder = Builder {
+        config,
+        walker,
+        first,
+        classes,
+        partitions: Vec::new(),
+        partition_ids: FxHashMap::default(),
+        bases: Vec::new(),
+    };
     builder.boundary();
     let n = lexer.state_count();
     let mut recipes = vec![Recipe::default(); n];
@@ -113,7 +136,7 @@ pub fn build<'f>(
     // The states in which most tokens stay put make the best bases, so they come first.
     let staying = |x: &u32| -> u32 {
         let stays = &builder.walker.stays[*x as usize];
-        (0..256).filter(|&b| stays[b / 64] >> (b % 64) & 1 == 1).map(|b| first[b].1).sum()
+        builder.first.iter().filter(|f| contains(stays, f.byte)).map(|f| f.tokens).sum()
     };
     let mut order: Vec<u32> = (1..n as u32).collect();
     order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
@@ -140,10 +163,8 @@ fn shared_with_start(entry: &Entry, start: &Entry) -> Option<u32> {
 impl<'w, 'f> Builder<'w, 'f> {
     fn boundary(&mut self) {
         let mut segments = Segments::default();
-        for b in 0..256 {
-            if self.first[b].1 > 0 {
-                self.walker.walk(From::Boundary, 0, self.first[b].0, |lo, hi, classes| segments.add(lo, hi, classes[0].1));
-            }
+        for f in &self.first {
+            self.walker.walk(From::Boundary, 0, f.child, |lo, hi, classes| segments.add(lo, hi, classes[0].1));
         }
         self.partition(segments.0);
     }
@@ -159,22 +180,29 @@ impl<'w, 'f> Builder<'w, 'f> {
     fn recipe(&mut self, x: u32) -> Recipe {
         let lexer = self.walker.lexer;
         let mut groups = Groups::default();
+        // Byte classes that do something of their own, and the first bytes in them.
+        let mut own_classes: Vec<usize> = Vec::new();
         let mut rest: ByteSet = [0; 4];
-        for b in 0..=255u8 {
-            if self.first[b as usize].1 == 0 || lexer.entry(x, b).is_empty() {
+        for (class, (tokens, bytes)) in self.classes.iter().enumerate() {
+            let [entry, start] = [x as usize, 0].map(|x| lexer.steps[x * lexer.classes + class]);
+            if *tokens == 0 || entry == DEAD_ENTRY {
                 continue;
             }
-            match shared_with_start(lexer.entry(x, b), lexer.entry(0, b)) {
-                Some(emit) if emit != NONE && self.walker.outcomes.leaves_no_trace(emit) => groups.boundary(NONE, b),
-                Some(emit) => groups.boundary(emit, b),
-                None => insert(&mut rest, b),
+            match shared_with_start(&lexer.entries[entry as usize], &lexer.entries[start as usize]) {
+                Some(emit) if emit != NONE && self.walker.outcomes.leaves_no_trace(emit) => {
+                    groups.boundary(NONE, bytes);
+                }
+                Some(emit) => groups.boundary(emit, bytes),
+                None => {
+                    own_classes.push(class);
+                    unite(&mut rest, bytes);
+                }
             }
         }
         let mut recipe = Recipe::default();
-        let rest_tokens: u32 = members(&rest).map(|b| self.first[b as usize].1).sum();
-        match self.best_base(x, &rest) {
+        match self.best_base(x, &own_classes) {
             Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
-            None => self.on_its_own(x, &rest, rest_tokens, &mut groups, &mut recipe),
+            None => self.on_its_own(x, &rest, &mut groups, &mut recipe),
         }
         // The end of input is decided by the stacks as they are, or after what the lexeme would be if it ended here.
         if lexer.live[x as usize] == NONE {
@@ -197,13 +225,13 @@ impl<'w, 'f> Builder<'w, 'f> {
     }
 
     /// The base that does the same as `x` for most tokens.
-    fn best_base(&self, x: u32, rest: &ByteSet) -> Option<usize> {
+    fn best_base(&self, x: u32, own_classes: &[usize]) -> Option<usize> {
         let lexer = self.walker.lexer;
+        let steps = |x: u32| &lexer.steps[x as usize * lexer.classes..][..lexer.classes];
         let agreement = |base: &Base| -> u32 {
-            members(rest)
-                .filter(|&b| contains(&base.bytes, b) && lexer.entry_id(x, b) == lexer.entry_id(base.x, b))
-                .map(|b| self.first[b as usize].1)
-                .sum()
+            let (mine, theirs) = (steps(x), steps(base.x));
+            let same = own_classes.iter().filter(|&&c| mine[c] == theirs[c] && meets(&base.bytes, &self.classes[c].1));
+            same.map(|&c| self.classes[c].0).sum()
         };
         let best = (0..self.bases.len()).map(|i| (agreement(&self.bases[i]), std::cmp::Reverse(i))).max()?;
         (best.0 >= self.config.min_agreement).then_some(best.1.0)
@@ -213,10 +241,9 @@ impl<'w, 'f> Builder<'w, 'f> {
         let lexer = self.walker.lexer;
         let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
         let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
-        for b in members(rest) {
-            let child = self.first[b as usize].0;
+        for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
             let own = |lo, hi, classes: Classes| {
-                recipe.own.push(Difference { lo, hi, classes: classes.into_vec() });
+                recipe.own.push(Difference { lo, hi, classes });
             };
             if !contains(&bytes, b) {
                 self.walker.walk(From::Lexeme, x, child, own);
@@ -230,15 +257,15 @@ impl<'w, 'f> Builder<'w, 'f> {
         }
     }
 
-    fn on_its_own(&mut self, x: u32, rest: &ByteSet, tokens: u32, groups: &mut Groups, recipe: &mut Recipe) {
+    fn on_its_own(&mut self, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
         let mut own: Vec<Difference> = Vec::new();
-        for b in members(rest) {
-            self.walker.walk(From::Lexeme, x, self.first[b as usize].0, |lo, hi, classes| {
-                own.push(Difference { lo, hi, classes: classes.into_vec() });
+        for f in self.first.iter().filter(|f| contains(rest, f.byte)) {
+            self.walker.walk(From::Lexeme, x, f.child, |lo, hi, classes| {
+                own.push(Difference { lo, hi, classes });
             });
         }
         let alive: u32 = own.iter().map(|d| d.hi - d.lo).sum();
-        if alive <= self.config.shared_tokens || tokens == 0 {
+        if alive <= self.config.shared_tokens {
             recipe.own = own;
             return;
         }
@@ -291,14 +318,10 @@ impl Groups {
         &mut self.groups[i]
     }
 
-    fn boundary(&mut self, emit: u32, byte: u8) {
+    fn boundary(&mut self, emit: u32, bytes: &ByteSet) {
         match self.boundary.iter_mut().find(|(e, _)| *e == emit) {
-            Some((_, set)) => insert(set, byte),
-            None => {
-                let mut set = [0; 4];
-                insert(&mut set, byte);
-                self.boundary.push((emit, set));
-            }
+            Some((_, set)) => unite(set, bytes),
+            None => self.boundary.push((emit, *bytes)),
         }
     }
 
@@ -319,6 +342,10 @@ fn contains(set: &ByteSet, b: u8) -> bool {
     set[b as usize / 64] >> (b % 64) & 1 == 1
 }
 
-fn members(set: &ByteSet) -> impl Iterator<Item = u8> + '_ {
-    (0..=255u8).filter(|&b| contains(set, b))
+fn unite(set: &mut ByteSet, other: &ByteSet) {
+    set.iter_mut().zip(other).for_each(|(a, b)| *a |= b);
+}
+
+fn meets(a: &ByteSet, b: &ByteSet) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
 }

@@ -6,7 +6,7 @@
 
 use super::outcomes::{Outcomes, ROOT};
 use crate::lexer::{NONE, WatchedLexer};
-use crate::vocab::{ByteSet, Trie};
+use crate::vocab::{ByteSet, Trie, utf8};
 use smallvec::SmallVec;
 
 /// Tokens `lo..hi` (token indices) of one class.
@@ -36,7 +36,33 @@ pub(super) struct At {
 pub(super) type Branches = SmallVec<[At; 1]>;
 
 /// Class of a token in each group (first emission) in which it has outcomes, sorted by group.
-pub(super) type Classes = SmallVec<[(u32, u32); 1]>;
+pub type Classes = SmallVec<[(u32, u32); 1]>;
+
+/// Whether every character beyond ASCII, byte by byte, emits nothing, leaves the same pending, and ends in `x` again.
+fn stays_on_characters(lexer: &WatchedLexer, x: u32) -> bool {
+    let mut states: Vec<Option<u32>> = vec![None; utf8::STATES as usize];
+    states[utf8::BOUNDARY as usize] = Some(x);
+    let mut pending = vec![utf8::BOUNDARY];
+    while let Some(from) = pending.pop() {
+        let Some(at) = states[from as usize] else { continue };
+        for byte in 0x80..=255u8 {
+            let Some(to) = utf8::step(from, byte) else { continue };
+            let next = match &lexer.entry(at, byte)[..] {
+                [only] if only.emit == [NONE; 2] && lexer.live[only.next as usize] == lexer.live[x as usize] => only.next,
+                _ => return false,
+            };
+            match states[to as usize] {
+                None => {
+                    states[to as usize] = Some(next);
+                    pending.push(to);
+                }
+                Some(known) if known != next => return false,
+                Some(_) => {}
+            }
+        }
+    }
+    true
+}
 
 /// What a walk starts from: emissions extend the sequence from the start, or the first one selects the group.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,13 +75,17 @@ pub(super) struct Walker<'w, 'f> {
     pub lexer: &'w WatchedLexer,
     pub trie: &'w Trie,
     pub outcomes: Outcomes<'f>,
+    /// The class of the last token that ended in each lexer state: neighbours often agree.
+    recent: Vec<(At, u32)>,
     /// Bytes under which each state stays as it is and emits nothing.
     pub stays: Vec<ByteSet>,
+    /// States that every character beyond ASCII leads back to, with the same pending on the way.
+    stays_on_characters: Vec<bool>,
 }
 
 impl<'w, 'f> Walker<'w, 'f> {
     pub fn new(lexer: &'w WatchedLexer, trie: &'w Trie, outcomes: Outcomes<'f>) -> Self {
-        let stays = (0..lexer.state_count() as u32)
+        let stays: Vec<ByteSet> = (0..lexer.state_count() as u32)
             .map(|x| {
                 let mut set = [0; 4];
                 for b in 0..=255u8 {
@@ -69,7 +99,9 @@ impl<'w, 'f> Walker<'w, 'f> {
                 set
             })
             .collect();
-        Walker { lexer, trie, outcomes, stays }
+        let recent = vec![(At { x: NONE, first: NONE, node: NONE, last: NONE }, 0); lexer.state_count()];
+        let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(lexer, x)).collect();
+        Walker { lexer, trie, outcomes, recent, stays, stays_on_characters }
     }
 
     pub fn start(x: u32) -> Branches {
@@ -104,8 +136,12 @@ impl<'w, 'f> Walker<'w, 'f> {
     /// Classes of a token that ends here.
     pub fn classes(&mut self, branches: &Branches) -> Classes {
         if let [at] = branches[..] {
-            let outcome = self.outcomes.outcome(at.node, at.last, self.lexer.live[at.x as usize]);
-            return Classes::from_iter([(at.first, self.outcomes.class(&[outcome]))]);
+            let recent = &mut self.recent[at.x as usize];
+            if recent.0 != at {
+                let outcome = self.outcomes.outcome(at.node, at.last, self.lexer.live[at.x as usize]);
+                *recent = (at, self.outcomes.class(&[outcome]));
+            }
+            return Classes::from_iter([(at.first, recent.1)]);
         }
         let mut all: SmallVec<[(u32, u32); 4]> = branches
             .iter()
@@ -123,7 +159,16 @@ impl<'w, 'f> Walker<'w, 'f> {
     /// Whether every byte below trie node `node` leaves `branches` as they are.
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
         match branches[..] {
-            [at] => self.trie.below[node as usize].iter().zip(self.stays[at.x as usize]).all(|(b, s)| b & !s == 0),
+            [at] => {
+                let leaves: ByteSet = std::array::from_fn(|i| {
+                    self.trie.below[node as usize][i] & !self.stays[at.x as usize][i]
+                });
+                let beyond_ascii = leaves[2] | leaves[3] != 0;
+                leaves[0] | leaves[1] == 0
+                    && (!beyond_ascii
+                        || self.stays_on_characters[at.x as usize]
+                            && self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
+            }
             _ => false,
         }
     }

@@ -3,6 +3,7 @@
 //! Tokens with equal bytes are one *token index*; indices ascend in byte order, so the tokens below a node are an interval.
 //! Nodes are numbered in preorder, so a subtree is an interval too and a walk is a loop that can skip.
 
+use super::utf8;
 use dwa_runtime::Vocab;
 
 /// Set of byte values.
@@ -22,6 +23,8 @@ pub struct Trie {
     pub token_before: Vec<u32>,
     /// Bytes that occur strictly below each node.
     pub below: Vec<ByteSet>,
+    /// UTF-8 states (bits) from which every text below each node is a prefix of valid UTF-8.
+    pub utf8_below: Vec<u8>,
     /// Ids of each token index, delimited by `id_start`.
     pub ids: Vec<u32>,
     /// Boundaries in `ids`.
@@ -39,6 +42,7 @@ impl Trie {
             end: vec![0],
             token_before: vec![0],
             below: Vec::new(),
+            utf8_below: Vec::new(),
             ids: Vec::with_capacity(order.len()),
             id_start: Vec::new(),
         };
@@ -70,9 +74,19 @@ impl Trie {
         let nodes = trie.byte.len();
         trie.end = (1..=nodes as u32).collect();
         trie.below = vec![[0; 4]; nodes];
+        trie.utf8_below = vec![0xFF; nodes];
+        // For each byte and set of states that are fine after it, the states that are fine before it.
+        let before = |byte: u8, after: u8| -> u8 {
+            let fine = |s: u8| utf8::step(s, byte).is_some_and(|to| after >> to & 1 == 1);
+            (0..utf8::STATES).filter(|&s| fine(s)).fold(0, |set, s| set | 1 << s)
+        };
+        let all_fine: Vec<u8> = (0..=255).map(|byte| before(byte, 0xFF)).collect();
         for node in (1..nodes).rev() {
             let up = parent[node] as usize;
             trie.end[up] = trie.end[up].max(trie.end[node]);
+            let fine = trie.utf8_below[node];
+            let byte = trie.byte[node];
+            trie.utf8_below[up] &= if fine == 0xFF { all_fine[byte as usize] } else { before(byte, fine) };
             let mut set = trie.below[node];
             set[trie.byte[node] as usize / 64] |= 1 << (trie.byte[node] % 64);
             for (a, b) in trie.below[up].iter_mut().zip(set) {

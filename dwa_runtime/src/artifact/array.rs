@@ -77,3 +77,89 @@ unsafe impl<T: Sync> Send for Array<T> {}
 // SAFETY: as above.
 #[allow(unsafe_code)]
 unsafe impl<T: Sync> Sync for Array<T> {}
+
+/// "None" in [`Ids`].
+pub const NONE: u32 = u32::MAX;
+
+/// Ids or offsets, stored in 16 bits where they fit and in 32 where not. [`NONE`] is all ones in both.
+#[derive(Debug)]
+pub enum Ids {
+    /// Two bytes each.
+    Narrow(Array<u16>),
+    /// Four bytes each.
+    Wide(Array<u32>),
+}
+
+impl Ids {
+    /// The bytes and width that store `ids`.
+    pub fn encode(ids: &[u32]) -> (Vec<u8>, u32) {
+        if ids.iter().all(|&id| id < u32::from(u16::MAX) || id == NONE) {
+            (ids.iter().flat_map(|&id| (id as u16).to_le_bytes()).collect(), 2)
+        } else {
+            (bytemuck::cast_slice(ids).to_vec(), 4)
+        }
+    }
+
+    /// View `range` of the buffer as ids of `width` bytes.
+    pub fn new(buffer: &Arc<Buffer>, range: Range<usize>, width: u32) -> Option<Self> {
+        match width {
+            2 => Array::new(buffer, range).map(Ids::Narrow),
+            4 => Array::new(buffer, range).map(Ids::Wide),
+            _ => None,
+        }
+    }
+
+    /// Number of ids.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match self {
+            Ids::Narrow(a) => a.len(),
+            Ids::Wide(a) => a.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The id at `i`.
+    #[inline]
+    pub fn get(&self, i: usize) -> u32 {
+        match self {
+            Ids::Narrow(a) => match a[i] {
+                u16::MAX => NONE,
+                id => u32::from(id),
+            },
+            Ids::Wide(a) => a[i],
+        }
+    }
+
+    /// All ids.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> + ExactSizeIterator + '_ {
+        (0..self.len()).map(|i| self.get(i))
+    }
+
+    /// As boundaries of lists: the range of list `i`.
+    #[inline]
+    pub fn list(&self, i: u32) -> Range<usize> {
+        self.get(i as usize) as usize..self.get(i as usize + 1) as usize
+    }
+
+    /// Position of `id` in an ascending range.
+    #[inline]
+    pub fn search(&self, range: Range<usize>, id: u32) -> Option<usize> {
+        match self {
+            Ids::Narrow(a) => a[range.clone()].binary_search(&u16::try_from(id).ok()?).ok().map(|i| range.start + i),
+            Ids::Wide(a) => a[range.clone()].binary_search(&id).ok().map(|i| range.start + i),
+        }
+    }
+
+    /// Bytes taken.
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Ids::Narrow(a) => a.len() * 2,
+            Ids::Wide(a) => a.len() * 4,
+        }
+    }
+}

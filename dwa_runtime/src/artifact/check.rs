@@ -1,7 +1,8 @@
 //! Checks that an artifact's sections agree with each other, so that no index read later can be out of range.
 
 use crate::error::ArtifactError;
-use crate::tables::{ACCEPT, DEAD, ENTRY_FLAG, Meta, NONE, Tables};
+use super::{Ids, NONE};
+use crate::tables::{Meta, Tables};
 use crate::vocab::Vocab;
 
 /// Largest number of anything; keeps sums of products inside 32 bits.
@@ -19,9 +20,10 @@ impl Section {
     }
 
     /// `starts` delimits lists in an array of `total` entries; returns how many lists.
-    fn starts(&self, starts: &[u32], total: usize) -> Result<usize, ArtifactError> {
-        match (starts.first(), starts.last()) {
-            (Some(0), Some(&last)) if last as usize == total && starts.is_sorted() && total <= MAX_COUNT => {
+    fn starts(&self, starts: &Ids, total: usize) -> Result<usize, ArtifactError> {
+        let ends = (starts.iter().next(), starts.iter().next_back());
+        match ends {
+            (Some(0), Some(last)) if last as usize == total && starts.iter().is_sorted() && total <= MAX_COUNT => {
                 Ok(starts.len() - 1)
             }
             _ => self.fail("list boundaries are not ascending from 0 to the end"),
@@ -29,8 +31,8 @@ impl Section {
     }
 
     /// Every id is below `bound`, or [`NONE`] where that is allowed.
-    fn ids(&self, ids: &[u32], bound: usize, none_allowed: bool) -> Result<(), ArtifactError> {
-        match ids.iter().find(|&&id| id as usize >= bound && !(none_allowed && id == NONE)) {
+    fn ids(&self, ids: &Ids, bound: usize, none_allowed: bool) -> Result<(), ArtifactError> {
+        match ids.iter().find(|&id| id as usize >= bound && !(none_allowed && id == NONE)) {
             None => Ok(()),
             Some(id) => self.fail(format!("id {id} is not below {bound}")),
         }
@@ -86,19 +88,8 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     s("lexer_patch_start").len(patched, states)?;
     let alternatives = t.entry_next.len();
     let entries = s("entry_start").starts(&t.entry_start, alternatives)?;
-    for steps in [&t.lexer_rows, &t.lexer_patch_step] {
-        let bad = steps.iter().find(|&&step| {
-            step != DEAD
-                && if step & ENTRY_FLAG == 0 {
-                    step as usize >= states
-                } else {
-                    (step & !ENTRY_FLAG) as usize >= entries
-                }
-        });
-        if bad.is_some() {
-            return s("lexer_rows").fail("a step is out of range");
-        }
-    }
+    s("lexer_rows").ids(&t.lexer_rows, states + entries, true)?;
+    s("lexer_patch_step").ids(&t.lexer_patch_step, states + entries, true)?;
     s("entry_emit").len(t.entry_emit.len(), alternatives)?;
     s("entry_emit2").len(t.entry_emit2.len(), alternatives)?;
     s("entry_emit").ids(&t.entry_emit, sets, true)?;
@@ -118,12 +109,8 @@ fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
         return s("shift_start").fail("no states");
     }
     s("shift_term").len(t.shift_term.len(), t.shift_to.len())?;
-    if t.shift_term.iter().any(|&x| u32::from(x) > meta.terminals) {
-        return s("shift_term").fail("a terminal is out of range");
-    }
-    if t.shift_to.iter().any(|&to| to as usize >= states && to != ACCEPT) {
-        return s("shift_to").fail("a state is out of range");
-    }
+    s("shift_term").ids(&t.shift_term, meta.terminals as usize + 1, false)?;
+    s("shift_to").ids(&t.shift_to, states + 1, false)?;
     let reducing = s("reduce_start").starts(&t.reduce_start, t.reduce_prod.len())?;
     s("reduce_start").len(reducing, states)?;
     s("reduce_set").len(t.reduce_set.len(), t.reduce_prod.len())?;
@@ -150,9 +137,10 @@ fn check_dwa(t: &Tables, meta: &Meta, lr_states: usize) -> Result<(), ArtifactEr
     if states == 0 {
         return s("dwa_start").fail("no states");
     }
-    s("dwa_default").len(t.dwa_default.len(), states)?;
-    s("dwa_default").ids(&t.dwa_default, states, true)?;
-    s("dwa_symbol").ids(&t.dwa_symbol, lr_states, false)?;
+    s("dwa_default_next").len(t.dwa_default_next.len(), states)?;
+    s("dwa_default_next").ids(&t.dwa_default_next, states, true)?;
+    s("dwa_default_output").len(t.dwa_default_output.len(), states)?;
+    s("lr_class").len(t.lr_class.len(), lr_states)?;
     s("dwa_next").len(t.dwa_next.len(), t.dwa_symbol.len())?;
     s("dwa_next").ids(&t.dwa_next, states, true)?;
     s("dwa_output").len(t.dwa_output.len(), t.dwa_symbol.len())?;
@@ -160,7 +148,8 @@ fn check_dwa(t: &Tables, meta: &Meta, lr_states: usize) -> Result<(), ArtifactEr
     if t.output_verdicts.len() % words != 0 || t.verdict_masks.len() % words != 0 {
         return s("output_verdicts").fail("not whole sets");
     }
-    s("dwa_output").ids(&t.dwa_output, t.output_verdicts.len() / words, true)
+    s("dwa_output").ids(&t.dwa_output, t.output_verdicts.len() / words, true)?;
+    s("dwa_default_output").ids(&t.dwa_default_output, t.output_verdicts.len() / words, true)
 }
 
 fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(), ArtifactError> {
@@ -175,11 +164,15 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(),
     if t.run_word.iter().any(|&w| usize::from(w) >= words) {
         return s("run_word").fail("a word is beyond the bitmask");
     }
+    let dense = t.dense.len() / words;
+    s("dense_base").ids(&t.dense_base, dense, false)?;
+    s("dense_delta").len(t.dense_delta.len(), t.dense_base.len())?;
+    s("dense_delta").ids(&t.dense_delta, runs, false)?;
     let classes = t.class_verdict.len();
     let sources = s("source_start").starts(&t.source_start, classes)?;
     s("class_verdict").ids(&t.class_verdict, verdicts, false)?;
     s("class_dense").len(t.class_dense.len(), classes)?;
-    s("class_dense").ids(&t.class_dense, t.dense.len() / words, true)?;
+    s("class_dense").ids(&t.class_dense, dense + t.dense_base.len(), true)?;
     s("class_run").len(t.class_run.len(), classes)?;
     s("class_run").ids(&t.class_run, runs, true)?;
     let groups = t.group_emit.len();

@@ -12,7 +12,7 @@
 //! | 56..88 | fingerprint of grammar and options |
 //! | 88..96 | ids in the vocabulary, u64 |
 //! | 96..128 | BLAKE3 of the header above (with these bytes zero) and the section table |
-//! | 128.. | section table: offset u64, length in bytes u64, BLAKE3 of the contents |
+//! | 128.. | section table: offset u64, length in bytes u64, bytes per element u32, zero u32, BLAKE3 of the contents |
 //! | then | sections in table order, each aligned to 64 bytes, gaps zero |
 //!
 //! Sections are the fields of [`crate::TableData`] in order of declaration. Nothing is decoded on load: a section is used
@@ -21,7 +21,7 @@
 mod array;
 mod check;
 
-pub use array::{Array, Buffer};
+pub use array::{Array, Buffer, Ids, NONE};
 pub(crate) use check::check;
 
 use crate::error::ArtifactError;
@@ -31,7 +31,7 @@ pub const MAGIC: &[u8; 8] = b"glrgrid\0";
 /// Version of the layout and of every section's meaning.
 pub const FORMAT_VERSION: u32 = 1;
 const HEADER: usize = 128;
-const ENTRY: usize = 48;
+const ENTRY: usize = 56;
 const ALIGN: usize = 64;
 
 /// What the header says besides the sections.
@@ -45,17 +45,27 @@ pub struct Header {
     pub grammar: [u8; 32],
 }
 
-/// Lay out sections as an artifact.
-pub fn write(header: &Header, sections: &[(&'static str, &[u8])]) -> Vec<u8> {
+/// Where a section lies, and how wide its elements are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Section {
+    /// Byte range in the file.
+    pub range: std::ops::Range<usize>,
+    /// Bytes per element.
+    pub width: u32,
+}
+
+/// Lay out sections, given as bytes and bytes per element, as an artifact.
+pub fn write(header: &Header, sections: &[(Vec<u8>, u32)]) -> Vec<u8> {
     let table_end = HEADER + ENTRY * sections.len();
     let mut out = vec![0u8; table_end];
-    for (i, (_, data)) in sections.iter().enumerate() {
+    for (i, (data, width)) in sections.iter().enumerate() {
         out.resize(out.len().next_multiple_of(ALIGN), 0);
         let entry = HEADER + ENTRY * i;
         let offset = out.len() as u64;
         out[entry..entry + 8].copy_from_slice(&offset.to_le_bytes());
         out[entry + 8..entry + 16].copy_from_slice(&(data.len() as u64).to_le_bytes());
-        out[entry + 16..entry + 48].copy_from_slice(blake3::hash(data).as_bytes());
+        out[entry + 16..entry + 20].copy_from_slice(&width.to_le_bytes());
+        out[entry + 24..entry + 56].copy_from_slice(blake3::hash(data).as_bytes());
         out.extend_from_slice(data);
     }
     let length = out.len() as u64;
@@ -71,14 +81,14 @@ pub fn write(header: &Header, sections: &[(&'static str, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// Check magic, version, lengths and every hash; return the header and each section's byte range.
+/// Check magic, version, lengths and every hash; return the header and the sections.
 ///
 /// # Errors
 /// [`ArtifactError`], naming what differs.
 pub fn read(
     buffer: &Buffer,
     names: &[&'static str],
-) -> Result<(Header, Vec<std::ops::Range<usize>>), ArtifactError> {
+) -> Result<(Header, Vec<Section>), ArtifactError> {
     let bytes = buffer.bytes();
     if bytes.len() < 8 || &bytes[..8] != MAGIC {
         return Err(ArtifactError::NotAnArtifact("it does not start with the right bytes"));
@@ -109,7 +119,7 @@ pub fn read(
     if blake3::hash(&head).as_bytes() != &hash_at(96) {
         return Err(ArtifactError::Damaged { section: "header" });
     }
-    let mut ranges = Vec::with_capacity(names.len());
+    let mut sections = Vec::with_capacity(names.len());
     let mut end_of_last = table_end;
     for (i, section) in names.iter().enumerate() {
         let entry = HEADER + ENTRY * i;
@@ -123,14 +133,14 @@ pub fn read(
         if bytes[end_of_last..offset].iter().any(|&b| b != 0) {
             return Err(ArtifactError::Damaged { section });
         }
-        if blake3::hash(&bytes[offset..end]).as_bytes() != &hash_at(entry + 16) {
+        if blake3::hash(&bytes[offset..end]).as_bytes() != &hash_at(entry + 24) {
             return Err(ArtifactError::Damaged { section });
         }
-        ranges.push(offset..end);
+        sections.push(Section { range: offset..end, width: u32_at(entry + 16) });
         end_of_last = end;
     }
     if end_of_last != bytes.len() {
         return Err(ArtifactError::Length { expected: end_of_last as u64, found: bytes.len() as u64 });
     }
-    Ok((Header { vocab: hash_at(24), vocab_size: u64_at(88), grammar: hash_at(56) }, ranges))
+    Ok((Header { vocab: hash_at(24), vocab_size: u64_at(88), grammar: hash_at(56) }, sections))
 }

@@ -1,0 +1,70 @@
+# Needs Rust (cargo), Python 3.11 or later with venv, and make. Everything else goes into .venv and target.
+
+PYTHON ?= python3
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+BUILT := $(VENV)/.built
+BENCH_BUILT := $(VENV)/.built-bench
+RUST := $(shell find weighted_gss dwa_runtime compiler bindings -name '*.rs' -o -name Cargo.toml)
+FUZZ_SECONDS ?= 300
+
+# The wheel and the Rust tests share profile, features and target folder, so that dependencies are built once. (That is
+# why the tests take the whole workspace: without the bindings, some dependencies would lack features and be rebuilt.)
+CARGO_TEST := cargo test --release --workspace
+MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench fuzz clean
+
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(BUILT) ## Decode 200 SQL statements under masks and judge them
+	@echo "demo: compiling sql_core, decoding 200 statements under masks, judging them with sqlglot and Lark"
+	@$(BIN)/python -m glrgrid.demo
+
+test: $(BUILT) ## Run the Rust and the Python tests
+	@echo "test: running the Rust tests, then the Python tests"
+	@$(CARGO_TEST)
+	@$(BIN)/python -m pytest
+
+check: $(BUILT) ## Check formatting, lints and types
+	@echo "check: formatting, lints and types of Rust and Python"
+	@cargo fmt --all --check
+	@cargo clippy --release --workspace --all-targets -- -D warnings
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(BENCH_BUILT) ## Measure masks and commits on SQL beside other engines
+	@echo "bench: measuring SQL statements; results go to bench/out"
+	@$(BIN)/python bench/sql_tail.py
+
+fuzz: $(BUILT) ## Hold the engine against the reference on random grammars for FUZZ_SECONDS
+	@echo "fuzz: comparing masks with the reference on new random grammars for $(FUZZ_SECONDS) seconds"
+	@GLRGRID_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -q -s tests/python/test_exactness.py
+
+clean: ## Remove the virtual environment and everything that was built
+	@echo "clean: removing .venv, target, caches and the built module"
+	@rm -rf .venv target bench/out glrgrid/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find glrgrid tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@echo "setup: making the virtual environment .venv"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is older than Python 3.11; name a newer one with make PYTHON=..."; exit 1; }
+	@command -v cargo >/dev/null || \
+		{ echo "error: there is no cargo; install Rust from https://rustup.rs"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	@touch $@
+
+$(BUILT): $(VENV)/.created $(RUST) Cargo.toml Cargo.lock pyproject.toml
+	@echo "build: compiling the native module (a minute or two the first time) and installing the package into .venv"
+	@$(MATURIN) --extras demo,test,check
+	@touch $@
+
+$(BENCH_BUILT): $(BUILT)
+	@echo "build: installing the engines that are measured beside it"
+	@$(MATURIN) --extras bench
+	@touch $@

@@ -1,0 +1,136 @@
+"""Numbers of a benchmark as a table, as JSON lines and as a tail plot."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+POINTS = ("p50", "p90", "p99", "p99.9", "max", "mean")
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were taken on."""
+    model = platform.processor() or platform.machine()
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), model)
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def distribution(nanoseconds: np.ndarray) -> dict[str, float]:
+    """Percentiles, maximum and mean in microseconds. A percentile is a value that occurred."""
+    shares = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9, "max": 100}
+    values = np.percentile(nanoseconds, list(shares.values()), method="higher") / 1e3
+    return {**dict(zip(shares, map(float, values), strict=True)), "mean": float(nanoseconds.mean()) / 1e3}
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Minimum and median of repeated measurements."""
+    return {"min": min(values), "median": statistics.median(values)}
+
+
+@dataclass
+class Row:
+    """A line of the table.
+
+    Attributes
+    ----------
+    values : mapping
+        One figure per engine.
+    aim : float, optional
+        How small the first engine's should be beside the best of those it is compared with.
+    compared : bool
+        Whether a comparison means anything here.
+    """
+
+    label: str
+    values: Mapping[str, float | None]
+    aim: float | None = None
+    digits: int = 2
+    compared: bool = True
+
+
+def table(engines: Sequence[str], against: Sequence[str], sections: Mapping[str, Iterable[Row]]) -> str:
+    """Rows under headings; the last column is the first engine's figure over the least of ``against``."""
+    wide = max(len(row.label) for rows in sections.values() for row in rows) + 2
+    columns = [max(10, len(engine) + 2) for engine in engines]
+    lines = [" " * wide + "".join(f"{name:>{width}}" for name, width in zip(engines, columns, strict=True))]
+    if against:
+        lines[0] += f"   {engines[0]} / {'best of ' if len(against) > 1 else ''}{', '.join(against)}"
+    for heading, rows in sections.items():
+        lines += ["", heading]
+        for row in rows:
+            line = f"  {row.label:<{wide - 2}}"
+            for engine, width in zip(engines, columns, strict=True):
+                value = row.values.get(engine)
+                line += f"{'-' if value is None else f'{value:,.{row.digits}f}':>{width}}"
+            lines.append(line + (_comparison(engines[0], against, row) if row.compared else ""))
+    return "\n".join(lines)
+
+
+def _comparison(engine: str, against: Sequence[str], row: Row) -> str:
+    others = [value for name in against if (value := row.values.get(name)) is not None]
+    own = row.values.get(engine)
+    if not others or not own or not min(others):
+        return ""
+    ratio = own / min(others)
+    text = f"   1/{1 / ratio:.1f}" if ratio < 1 else f"   {ratio:.1f}"
+    if row.aim is not None:
+        text += f"  (aim 1/{1 / row.aim:.0f}: {'met' if ratio <= row.aim else 'missed'})"
+    return text
+
+
+def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def tail_plot(path: Path, title: str, series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> bool:
+    """Share of steps slower than x, log-log. Per engine minima (solid) and first pass (dashed), nanoseconds.
+
+    Returns False if matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 5), constrained_layout=True)
+    for number, (engine, (minima, first)) in enumerate(series.items()):
+        for values, style, name in ((minima, "-", "minima"), (first, "--", "first pass")):
+            slower = np.arange(len(values), 0, -1) / len(values)
+            axes.step(
+                np.sort(values) / 1e3,
+                slower,
+                style,
+                color=f"C{number}",
+                label=f"{engine}, {name}",
+                where="pre",
+            )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="mask + commit, µs",
+        ylabel="share of steps slower than x",
+        title=title,
+    )
+    axes.grid(True, which="both", alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+    return True

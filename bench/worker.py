@@ -1,0 +1,265 @@
+"""An engine in a process of its own, pinned, that does one thing at a time when told to.
+
+:class:`Worker` is the driver's end: ``worker.call("method", ...)`` runs :class:`Bench`'s method there and
+returns its result. Since the driver waits for each call, two engines never run at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import resource
+import time
+import traceback
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import engines
+import numpy as np
+
+
+@dataclass
+class Checked:
+    """What an engine made of some texts, untimed.
+
+    Attributes
+    ----------
+    refused : list of int or None
+        Per text the step at which it was refused, ``len(ids)`` if it may not end where it does; None if it
+        was accepted.
+    digests : list of int
+        One per mask, to compare runs of one engine.
+    """
+
+    refused: list[int | None]
+    digests: list[int]
+
+
+@dataclass
+class Times:
+    """Nanoseconds: ``step`` and its parts ``fill`` and ``accept`` by step, ``new`` and ``fork`` by text."""
+
+    step: np.ndarray
+    fill: np.ndarray
+    accept: np.ndarray
+    new: np.ndarray
+    fork: np.ndarray
+
+
+@dataclass
+class Pass:
+    """One pass: on an object just loaded, then once more on the same object."""
+
+    load: int
+    fresh: Times
+    warm: Times
+
+
+class Bench:
+    """The worker's end.
+
+    ``prepare_vocab`` comes first. Whatever reads ``path`` expects there what ``save`` wrote, in this process
+    or another.
+    """
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engines.ENGINES[engine]()
+
+    def prepare_vocab(self, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> float:
+        """Seconds to prepare the vocabulary, a trivial grammar's compilation included."""
+        self.words = (len(tokens) + 31) // 32
+        start = time.perf_counter_ns()
+        self.engine.prepare_vocab(tokens, eos_ids)
+        return (time.perf_counter_ns() - start) / 1e9
+
+    def version(self) -> str:
+        return self.engine.version()
+
+    def compile(self, text: str) -> tuple[float, float]:
+        """Seconds to parse the grammar, and to compile it. Deriving it from the original is not timed."""
+        text = self.engine.grammar_text(text)
+        gc.collect()
+        start = time.perf_counter_ns()
+        grammar = self.engine.parse(text)
+        parsed = time.perf_counter_ns()
+        self.compiled = self.engine.compile(grammar)
+        return (parsed - start) / 1e9, (time.perf_counter_ns() - parsed) / 1e9
+
+    def save(self, path: str) -> int | None:
+        """Bytes of the artifact; None if the engine has none."""
+        size = self.engine.save(self.compiled, path)
+        return size if self.engine.has_artifact else None
+
+    def check(self, path: str, texts: Sequence[Sequence[int]], poison: bool = False) -> Checked:
+        """Run texts untimed. With ``poison``, the bitmask holds noise before each fill."""
+        compiled = self.engine.load(path)
+        noise = np.random.default_rng(0).integers(-(2**31), 2**31, self.words, dtype=np.int32)
+        bitmask = np.zeros(self.words, dtype=np.int32)
+        result = Checked([], [])
+        for ids in texts:
+            matcher = self.engine.new(compiled)
+            fill, accept = self.engine.fill(matcher, bitmask), self.engine.accept(matcher)
+            at = None
+            for step, id_ in enumerate(ids):
+                if poison:
+                    np.copyto(bitmask, noise)
+                try:
+                    fill()
+                    allowed = (int(bitmask[id_ // 32]) >> id_ % 32) & 1
+                    accepted = accept(id_)
+                except Exception:
+                    allowed = accepted = False
+                if bool(allowed) != bool(accepted):
+                    raise RuntimeError(
+                        f"{self.engine.name}: mask and commit disagree on token {id_} at step {step}"
+                    )
+                if not accepted:
+                    at = step
+                    break
+                result.digests.append(zlib.crc32(bitmask))
+            if at is None and not self.engine.is_accepting(matcher):
+                at = len(ids)
+            result.refused.append(at)
+        return result
+
+    def masks(self, path: str, texts: Sequence[Sequence[int]], out: str) -> None:
+        """Write the masks of accepted texts to a file, one row per step."""
+        compiled = self.engine.load(path)
+        rows = np.lib.format.open_memmap(out, "w+", np.int32, (sum(map(len, texts)), self.words))
+        row = 0
+        for ids in texts:
+            matcher = self.engine.new(compiled)
+            accept = self.engine.accept(matcher)
+            for id_ in ids:
+                self.engine.fill(matcher, rows[row])()
+                accept(id_)
+                row += 1
+        rows.flush()
+
+    def run(self, path: str, texts: Sequence[Sequence[int]]) -> Pass:
+        """One timed pass."""
+        start = time.perf_counter_ns()
+        compiled = self.engine.load(path)
+        load = time.perf_counter_ns() - start
+        return Pass(load, self._time(compiled, texts), self._time(compiled, texts))
+
+    def _time(self, compiled: Any, texts: Sequence[Sequence[int]]) -> Times:
+        """A fresh matcher per text, one step per token, a fork at the end."""
+        clock = time.perf_counter_ns
+        bitmask = np.zeros(self.words, dtype=np.int32)
+        begun, filled, done, new, fork = [], [], [], [], []
+        with _gc_off():
+            for ids in texts:
+                start = clock()
+                matcher = self.engine.new(compiled)
+                new.append(clock() - start)
+                fill, accept = self.engine.fill(matcher, bitmask), self.engine.accept(matcher)
+                for id_ in ids:
+                    before = clock()
+                    fill()
+                    between = clock()
+                    accept(id_)
+                    after = clock()
+                    begun.append(before)
+                    filled.append(between)
+                    done.append(after)
+                start = clock()
+                copy = self.engine.fork(matcher)
+                fork.append(clock() - start)
+                del copy
+        t0, t1, t2 = (np.array(times, dtype=np.int64) for times in (begun, filled, done))
+        return Times(t2 - t0, t1 - t0, t2 - t1, np.array(new), np.array(fork))
+
+    def overhead(self, steps: int) -> np.ndarray:
+        """What the timing itself costs: nanoseconds of the same loop around nothing."""
+        clock = time.perf_counter_ns
+        begun, filled, done = [], [], []
+        with _gc_off():
+            for _ in range(steps):
+                before = clock()
+                between = clock()
+                after = clock()
+                begun.append(before)
+                filled.append(between)
+                done.append(after)
+        return np.array(done, dtype=np.int64) - np.array(begun, dtype=np.int64)
+
+    def peak_rss_bytes(self) -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextlib.contextmanager
+def _gc_off():
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+class Worker:
+    """A process that holds one engine.
+
+    Parameters
+    ----------
+    engine : str
+        A key of ``engines.ENGINES``.
+    cores : set of int
+        Where it may run. It is pinned before the engine is imported, so threads that the engine starts are
+        too.
+    """
+
+    def __init__(self, engine: str, cores: set[int]) -> None:
+        self.engine = engine
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, engine, cores), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Run a method of :class:`Bench` there.
+
+        Raises
+        ------
+        RuntimeError
+            With the worker's traceback, or if it died.
+        """
+        try:
+            self._pipe.send((method, arguments))
+            failed, result = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            self._process.join()
+            raise RuntimeError(
+                f"{self.engine}: the worker ended with code {self._process.exitcode} in {method}"
+            ) from error
+        if failed:
+            raise RuntimeError(f"{self.engine}: {method} failed\n{result}")
+        return result
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._pipe.send(None)
+        self._process.join()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _serve(pipe: Any, engine: str, cores: set[int]) -> None:
+    os.sched_setaffinity(0, cores)
+    bench = Bench(engine)
+    while (request := pipe.recv()) is not None:
+        method, arguments = request
+        try:
+            pipe.send((False, getattr(bench, method)(*arguments)))
+        except Exception:
+            pipe.send((True, traceback.format_exc()))

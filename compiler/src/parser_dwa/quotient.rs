@@ -1,0 +1,175 @@
+//! The LR table as far as masks can see it: states and terminals that no stack tells apart are one.
+//!
+//! Two states are equal if their rows hold the same reductions (as left-hand side and length), and shifts and gotos to equal
+//! states; two terminals if their columns do. Acceptance of any sequence on any stack is the same in the quotient, and it
+//! is smaller: `=` and `<` are one comparison operator, `ASC` and `DESC` one word. Only masks use it; commits need the
+//! real states.
+
+use crate::grammar::ir::Symbol;
+use crate::lr::{Action, LrTable};
+use rustc_hash::FxHashMap;
+
+/// A row of the quotient.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Row {
+    /// Terminal class and state class, ascending. The end is shifted to the pseudo state [`Quotient::accept`].
+    pub shifts: Vec<(u32, u32)>,
+    /// Left-hand side, length, terminal classes.
+    pub reductions: Vec<(u32, u32, Vec<u32>)>,
+    /// Nonterminal and state class, ascending.
+    pub gotos: Vec<(u32, u32)>,
+}
+
+/// The table's quotient.
+#[derive(Debug)]
+pub struct Quotient {
+    /// Class of each LR state.
+    pub state_class: Vec<u32>,
+    /// Class of each terminal, the end included, which is alone in the last class.
+    pub terminal_class: Vec<u32>,
+    /// Number of terminal classes, that of the end included.
+    pub terminal_classes: usize,
+    /// Row of each state class.
+    pub rows: Vec<Row>,
+    /// State classes in which a stack can end: where it starts or where a terminal was shifted.
+    pub tops: Vec<u32>,
+}
+
+/// What an action does, as far as masks can see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Effect {
+    Shift(u32),
+    Reduce(u32, u32),
+}
+
+impl Quotient {
+    /// The coarsest quotient that one refinement over states and then terminals gives.
+    pub fn new(table: &LrTable) -> Self {
+        let state_class = refine_states(table);
+        let accept = state_class.iter().max().map_or(0, |m| m + 1);
+        let end = table.terminal_count as u32;
+        let effect = |action: &Action| match *action {
+            Action::Shift(to) => Effect::Shift(state_class[to as usize]),
+            Action::Accept => Effect::Shift(accept),
+            Action::Reduce(p) => {
+                let (lhs, len) = table.productions[p as usize];
+                Effect::Reduce(lhs, len)
+            }
+        };
+        // One state of each class stands for it.
+        let mut representatives = vec![u32::MAX; accept as usize];
+        for state in (0..table.state_count as u32).rev() {
+            representatives[state_class[state as usize] as usize] = state;
+        }
+        let mut columns: Vec<Vec<(u32, Effect)>> = vec![Vec::new(); table.terminal_count + 1];
+        for &state in &representatives {
+            for (terminal, actions) in table.row(state) {
+                let mut effects: Vec<Effect> = actions.iter().map(effect).collect();
+                effects.sort_unstable();
+                effects.dedup();
+                columns[terminal as usize].extend(effects.into_iter().map(|e| (state, e)));
+            }
+        }
+        let mut ids: FxHashMap<&[(u32, Effect)], u32> = FxHashMap::default();
+        let mut terminal_class: Vec<u32> = Vec::with_capacity(columns.len());
+        for column in &columns[..end as usize] {
+            let next = ids.len() as u32;
+            terminal_class.push(*ids.entry(column).or_insert(next));
+        }
+        terminal_class.push(ids.len() as u32);
+        let terminal_classes = ids.len() + 1;
+        let rows = representatives
+            .iter()
+            .map(|&state| {
+                let mut row = Row::default();
+                let mut reductions: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
+                for (terminal, actions) in table.row(state) {
+                    let class = terminal_class[terminal as usize];
+                    for action in actions {
+                        match effect(action) {
+                            Effect::Shift(to) => row.shifts.push((class, to)),
+                            Effect::Reduce(lhs, len) => reductions.entry((lhs, len)).or_default().push(class),
+                        }
+                    }
+                }
+                row.shifts.sort_unstable();
+                row.shifts.dedup();
+                row.reductions = reductions.into_iter().map(|((lhs, len), classes)| (lhs, len, classes)).collect();
+                row.reductions.sort_unstable();
+                row.gotos = table.gotos(state).map(|(n, to)| (n, state_class[to as usize])).collect();
+                row
+            })
+            .collect();
+        let mut tops: Vec<u32> = (0..table.state_count)
+            .filter(|&s| s == 0 || matches!(table.accessing[s], Some(Symbol::T(_))))
+            .map(|s| state_class[s])
+            .collect();
+        tops.sort_unstable();
+        tops.dedup();
+        Quotient { state_class, terminal_class, terminal_classes, rows, tops }
+    }
+
+    /// The pseudo state that the end is shifted to.
+    pub fn accept(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    /// Target of a goto.
+    pub fn goto(&self, state: u32, nonterminal: u32) -> Option<u32> {
+        let row = &self.rows[state as usize].gotos;
+        row.binary_search_by_key(&nonterminal, |g| g.0).ok().map(|i| row[i].1)
+    }
+
+    /// For each state class those that can lie directly below it on a stack.
+    pub fn below(&self) -> Vec<Vec<u32>> {
+        let mut below = vec![Vec::new(); self.rows.len()];
+        for (state, row) in self.rows.iter().enumerate() {
+            for &(_, to) in row.shifts.iter().chain(&row.gotos) {
+                if to != self.accept() {
+                    below[to as usize].push(state as u32);
+                }
+            }
+        }
+        for list in &mut below {
+            list.sort_unstable();
+            list.dedup();
+        }
+        below
+    }
+}
+
+/// Classes of bisimilar states, numbered by their first state.
+fn refine_states(table: &LrTable) -> Vec<u32> {
+    let n = table.state_count;
+    let mut class = vec![0u32; n];
+    let mut count = 1;
+    loop {
+        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let mut refined = Vec::with_capacity(n);
+        for state in 0..n as u32 {
+            let mut key = vec![class[state as usize]];
+            for (terminal, actions) in table.row(state) {
+                key.extend([terminal, actions.len() as u32]);
+                for action in actions {
+                    match *action {
+                        Action::Shift(to) => key.extend([0, class[to as usize]]),
+                        Action::Accept => key.push(1),
+                        Action::Reduce(p) => {
+                            let (lhs, len) = table.productions[p as usize];
+                            key.extend([2, lhs, len]);
+                        }
+                    }
+                }
+            }
+            key.push(u32::MAX);
+            key.extend(table.gotos(state).flat_map(|(n, to)| [n, class[to as usize]]));
+            let next = ids.len() as u32;
+            refined.push(*ids.entry(key).or_insert(next));
+        }
+        class = refined;
+        if ids.len() == count {
+            return class;
+        }
+        count = ids.len();
+    }
+}
