@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import statistics
@@ -50,7 +51,7 @@ class Row:
     Attributes
     ----------
     values : mapping
-        One figure per engine.
+        One figure per engine, NaN where it has none.
     aim : float, optional
         How small the first engine's should be beside the best of those it is compared with.
     compared : bool
@@ -58,7 +59,7 @@ class Row:
     """
 
     label: str
-    values: Mapping[str, float | None]
+    values: Mapping[str, float]
     aim: float | None = None
     digits: int = 2
     compared: bool = True
@@ -76,15 +77,15 @@ def table(engines: Sequence[str], against: Sequence[str], sections: Mapping[str,
         for row in rows:
             line = f"  {row.label:<{wide - 2}}"
             for engine, width in zip(engines, columns, strict=True):
-                value = row.values.get(engine)
-                line += f"{'-' if value is None else f'{value:,.{row.digits}f}':>{width}}"
+                value = row.values[engine]
+                line += f"{'-' if math.isnan(value) else f'{value:,.{row.digits}f}':>{width}}"
             lines.append(line + (_comparison(engines[0], against, row) if row.compared else ""))
     return "\n".join(lines)
 
 
 def _comparison(engine: str, against: Sequence[str], row: Row) -> str:
-    others = [value for name in against if (value := row.values.get(name)) is not None]
-    own = row.values.get(engine)
+    others = [value for name in against if not math.isnan(value := row.values[name])]
+    own = row.values[engine]
     if not others or not own or not min(others):
         return ""
     ratio = own / min(others)

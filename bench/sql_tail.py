@@ -31,12 +31,13 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,12 +72,13 @@ class Measured:
     again_seconds: dict[int, list[float]] = field(default_factory=dict)
     """Parse and compile, the second time in the same process."""
     compile_rss_bytes: int = 0
-    artifact_bytes: int | None = None
+    artifact_bytes: list[int] = field(default_factory=list)
+    """Once per compilation, none if the engine has no artifact. GLRMask's varies from build to build."""
     refused: dict[int, int] = field(default_factory=dict)
     """Step of the refusal by number of the text."""
-    probes: list[bool] = field(default_factory=list)
+    probes: dict[str, bool] = field(default_factory=dict)
     passes: list[Pass] = field(default_factory=list)
-    overhead: np.ndarray | None = None
+    overhead: np.ndarray = field(default_factory=lambda: np.zeros(1))
 
     def parse(self, cores: int) -> list[float]:
         return [parse for parse, _ in self.compile_seconds[cores]]
@@ -119,7 +121,7 @@ def main() -> None:
         "steps": steps,
         "passes": options.passes,
         "rounds": options.rounds,
-        "aims": not options.quick and "GLRGRID_DATA" in os.environ,
+        "aims": options.texts is None and "GLRGRID_DATA" in os.environ,
         "machine": machine,
     }
     records = to_records(facts, measured, differences)
@@ -196,7 +198,8 @@ def measure_compile(
                     of.vocab_seconds.append(worker.call("prepare_vocab", tokens, eos_ids))
                     of.compile_seconds.setdefault(len(cores), []).append(worker.call("compile", text))
                     of.again_seconds.setdefault(len(cores), []).append(sum(worker.call("compile", text)))
-                    of.artifact_bytes = worker.call("save", str(folder / engine))
+                    if (size := worker.call("save", str(folder / engine))) is not None:
+                        of.artifact_bytes.append(size)
                     of.compile_rss_bytes = max(of.compile_rss_bytes, worker.call("peak_rss_bytes"))
                     of.version = worker.call("version")
 
@@ -219,7 +222,8 @@ def measure_steps(
             measured[engine].refused = {text: at for text, at in enumerate(refused) if at is not None}
             accepted = [fine and at is None for fine, at in zip(accepted, refused, strict=True)]
             refused = worker.call("check", str(folder / engine), probes).refused
-            measured[engine].probes = [at is None for at in refused]
+            accepts = [at is None for at in refused]
+            measured[engine].probes = dict(zip(peer_grammar.PROBES, accepts, strict=True))
         timed = [text for text, fine in zip(corpus.texts, accepted, strict=True) if fine]
         if not timed:
             raise SystemExit("no text is accepted by every engine; nothing to time")
@@ -274,42 +278,35 @@ def to_records(
         {"bench": "sql_tail", "quantity": "run", "time": int(time.time()), **facts}
     ]
     for engine, of in measured.items():
-
-        def add(quantity: str, engine: str = engine, of: Measured = of, **values: Any) -> None:
-            records.append(
-                {"bench": "sql_tail", "engine": engine, "version": of.version, "quantity": quantity, **values}
-            )
-
-        add(
-            "language",
-            flavour=ENGINES[engine].flavour,
-            language=ENGINES[engine].language,
-            refused=len(of.refused),
-            probes=dict(zip(peer_grammar.PROBES, of.probes, strict=True)),
-        )
+        head = {"bench": "sql_tail", "engine": engine, "version": of.version}
+        quantities = list(_quantities(of))
         if engine in differences:
-            add("masks_beside_first", **differences[engine])
-        add("vocabulary", unit="s", **report.spread(of.vocab_seconds))
-        for cores, times in of.compile_seconds.items():
-            add("parse", unit="s", cores=cores, **report.spread(of.parse(cores)))
-            add("compile", unit="s", cores=cores, **report.spread(of.compile(cores)))
-            add("parse+compile", unit="s", cores=cores, **report.spread([sum(both) for both in times]))
-            add("parse+compile again", unit="s", cores=cores, **report.spread(of.again_seconds[cores]))
-        add("peak_rss_compile", unit="bytes", value=of.compile_rss_bytes)
-        add("artifact", unit="bytes", value=of.artifact_bytes)
-        add("load", unit="us", **report.spread([run.load / 1e3 for run in of.passes]))
-        for part in ("step", *PARTS):
-            for series, values in SERIES.items():
-                add(
-                    part,
-                    unit="us",
-                    series=series,
-                    n=len(values(of, part)),
-                    **report.distribution(values(of, part)),
-                )
-        assert of.overhead is not None
-        add("timing_alone", unit="us", **report.distribution(of.overhead))
+            quantities.append(("masks beside the first engine", dict(differences[engine])))
+        reads = {"flavour": ENGINES[engine].flavour, "language": ENGINES[engine].language}
+        records.append(
+            {**head, "quantity": "language", **reads, "refused": len(of.refused), "probes": of.probes}
+        )
+        records += [{**head, "quantity": quantity, **values} for quantity, values in quantities]
     return records
+
+
+def _quantities(of: Measured) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "vocabulary", {"unit": "s", **report.spread(of.vocab_seconds)}
+    for cores, both in of.compile_seconds.items():
+        on = {"unit": "s", "cores": cores}
+        yield "parse", {**on, **report.spread(of.parse(cores))}
+        yield "compile", {**on, **report.spread(of.compile(cores))}
+        yield "parse and compile", {**on, **report.spread([sum(times) for times in both])}
+        yield "parse and compile again", {**on, **report.spread(of.again_seconds[cores])}
+    yield "peak memory", {"unit": "bytes", "value": of.compile_rss_bytes}
+    if of.artifact_bytes:
+        yield "artifact", {"unit": "bytes", "max": max(of.artifact_bytes), **report.spread(of.artifact_bytes)}
+    yield "load", {"unit": "us", **report.spread([run.load / 1e3 for run in of.passes])}
+    for part in ("step", *PARTS):
+        for series, values in SERIES.items():
+            times = values(of, part)
+            yield part, {"unit": "us", "series": series, "n": len(times), **report.distribution(times)}
+    yield "timing alone", {"unit": "us", **report.distribution(of.overhead)}
 
 
 def to_text(
@@ -372,7 +369,7 @@ def _sections(measured: dict[str, Measured], aims: bool) -> dict[str, list[repor
             row(label, value, aim, 3) for label, (value, aim) in figures.items()
         ]
     sections["Size"] = [
-        row("artifact, KB", lambda of: of.artifact_bytes and of.artifact_bytes / 1e3, ARTIFACT_AIM, 1),
+        row("artifact, KB, min", lambda of: min(of.artifact_bytes, default=math.nan) / 1e3, ARTIFACT_AIM, 1),
         row("load (or compile again), min, ms", lambda of: min(run.load for run in of.passes) / 1e6),
         row("peak memory, vocabulary and compile, MB", lambda of: of.compile_rss_bytes / 1e6, digits=0),
     ]
@@ -414,15 +411,12 @@ def _language(
             f"    refused {len(of.refused)} texts"
             + "".join(f"; {_refusal(corpus, *at)}" for at in [*of.refused.items()][:2])
         )
-        lines.append(
-            "    accepts: "
-            + "; ".join(text for text, fine in zip(peer_grammar.PROBES, of.probes, strict=True) if fine)
-        )
+        lines.append("    accepts: " + "; ".join(text for text, fine in of.probes.items() if fine))
         if engine in differences:
             seen = differences[engine]
             lines.append(
                 f"    masks beside {next(iter(measured))}: {seen['steps_different']:,} of {seen['steps']:,} differ; "
-                f"{seen['tokens_added']:,} tokens allowed in addition, {seen['tokens_missing']:,} missing"
+                f"{seen['tokens_added']:,} tokens in addition, {seen['tokens_missing']:,} missing"
             )
     return lines
 

@@ -1,7 +1,7 @@
 """Exact next-token masks for grammar-constrained decoding, from precompiled automata.
 
-A grammar is compiled against a vocabulary once; a :class:`Matcher` then says, in about a microsecond, which tokens keep an
-output inside the language.
+A grammar is compiled against a vocabulary once; a :class:`Matcher` then says, in about a microsecond, which
+tokens keep an output inside the language.
 
 >>> import glrgrid as gg
 >>> from glrgrid import grammars

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import codecs
 import functools
-import importlib
 import json
 import operator
 import os
@@ -26,8 +25,9 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, SupportsIndex
+from typing import Any, Literal, Self, SupportsIndex
 
+from . import _native
 from .data import default_tokenizer_path
 from .errors import StateError, VocabError
 
@@ -65,18 +65,6 @@ class VocabWarning(UserWarning):
     """The vocabulary can be used, but some outputs cannot be written or ended with it."""
 
 
-class _NativeVocab(Protocol):
-    """The native half: the table itself and its fingerprint."""
-
-    @property
-    def size(self) -> int: ...
-    @property
-    def eos_ids(self) -> Sequence[int]: ...
-    @property
-    def fingerprint(self) -> str: ...
-    def token_bytes(self, token_id: int, /) -> bytes | None: ...
-
-
 class Vocab:
     """An immutable table of the bytes that each token id spells.
 
@@ -106,13 +94,12 @@ class Vocab:
     __slots__ = ("_missing_bytes", "_native")
 
     _missing_bytes: tuple[int, ...]
-    _native: _NativeVocab
+    _native: _native.Vocab
 
     def __init__(self, tokens: Sequence[bytes | None], eos_ids: Iterable[int] = ()) -> None:
-        native = importlib.import_module("glrgrid._native")
         spelled = {token[0] for token in tokens if token is not None and len(token) == 1}
         missing = tuple(byte for byte in range(256) if byte not in spelled)
-        object.__setattr__(self, "_native", native.Vocab(list(tokens), list(eos_ids)))
+        object.__setattr__(self, "_native", _native.Vocab(list(tokens), list(eos_ids)))
         object.__setattr__(self, "_missing_bytes", missing)
         if missing:
             warnings.warn(

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 pub fn with_row<T>(
     py: Python<'_>,
     bitmask: &Bound<'_, PyAny>,
-    index: isize,
+    index: i64,
     words: usize,
     body: impl FnOnce(&mut [u32]) -> PyResult<T>,
 ) -> PyResult<T> {
@@ -17,6 +17,9 @@ pub fn with_row<T>(
         Ok(buffer) => buffer,
         Err(_) => from_tensor(bitmask)?,
     };
+    if buffer.format().to_bytes().first().is_some_and(|c| matches!(c, b'>' | b'!')) {
+        return Err(error::state("bitmask is big-endian, expected int32 in native byte order".into()));
+    }
     let describe = || format!("bitmask has shape {:?}", buffer.shape());
     let expected = format!("expected (batch, {words}) int32 C-contiguous and writable");
     let rows = match *buffer.shape() {
@@ -30,7 +33,7 @@ pub fn with_row<T>(
     if buffer.readonly() {
         return Err(error::state(format!("{} but is read-only, {expected}", describe())));
     }
-    if index < 0 || index as usize >= rows {
+    if index < 0 || index as u64 >= rows as u64 {
         return Err(error::state(format!("bitmask row {index} is out of range: the bitmask has {rows} rows")));
     }
     let start = buffer.buf_ptr() as usize + index as usize * words * 4;
@@ -46,7 +49,9 @@ fn from_tensor(bitmask: &Bound<'_, PyAny>) -> PyResult<PyBuffer<i32>> {
     let problem = || -> PyErr {
         let kind = bitmask.get_type().name().map(|n| n.to_string()).unwrap_or_default();
         let dtype = bitmask.getattr("dtype").map(|d| format!(" of dtype {d}")).unwrap_or_default();
-        error::state(format!("bitmask is a {kind}{dtype}, expected an int32 numpy array or CPU torch tensor"))
+        error::state(format!(
+            "bitmask is a {kind}{dtype}, expected an int32 numpy array or CPU torch tensor, aligned and of one or two dimensions"
+        ))
     };
     if !bitmask.hasattr("numpy")? {
         return Err(problem());

@@ -74,3 +74,20 @@ pub fn guard<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
         Err(py::InternalError::new_err(format!("a broken invariant inside glrgrid, please report it: {what}")))
     })
 }
+
+/// An integer argument; one that no machine word holds is an ordinary misuse, not an `OverflowError`.
+pub struct Int(pub i64);
+
+impl<'py> FromPyObject<'_, 'py> for Int {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<i64>().map(Int).map_err(|e| {
+            if e.is_instance_of::<pyo3::exceptions::PyOverflowError>(object.py()) {
+                state(format!("{} is out of range", object.to_owned()))
+            } else {
+                e
+            }
+        })
+    }
+}

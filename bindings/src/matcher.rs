@@ -2,7 +2,7 @@
 
 use crate::buffer::with_row;
 use crate::compiled::CompiledGrammar;
-use crate::error::{self, guard};
+use crate::error::{self, Int, guard};
 use dwa_runtime::MatcherError;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -27,17 +27,17 @@ impl Matcher {
         Matcher { inner: dwa_runtime::Matcher::new(compiled.inner.clone()) }
     }
 
-    #[pyo3(signature = (bitmask, index=0))]
-    fn fill_next_token_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: isize) -> PyResult<()> {
+    #[pyo3(signature = (bitmask, index=Int(0)), text_signature = "($self, bitmask, index=0)")]
+    fn fill_next_token_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: Int) -> PyResult<()> {
         guard(|| {
             let words = self.inner.compiled().meta().vocab_words as usize;
-            with_row(py, bitmask, index, words, |row| self.inner.fill_bitmask(row).map_err(error::matcher))
+            with_row(py, bitmask, index.0, words, |row| self.inner.fill_bitmask(row).map_err(error::matcher))
         })
     }
 
-    fn accept_token(&mut self, token_id: i64) -> PyResult<bool> {
+    fn accept_token(&mut self, token_id: Int) -> PyResult<bool> {
         guard(|| {
-            let id = self.id(token_id)?;
+            let id = self.id(token_id.0)?;
             self.inner.accept_token(id).map_err(error::matcher)
         })
     }
@@ -46,9 +46,13 @@ impl Matcher {
         guard(|| self.inner.accept_bytes(data).map_err(error::matcher))
     }
 
-    #[pyo3(signature = (n=1))]
-    fn rollback(&mut self, n: usize) -> PyResult<()> {
-        guard(|| self.inner.rollback(n).map_err(error::matcher))
+    #[pyo3(signature = (n=Int(1)), text_signature = "($self, n=1)")]
+    fn rollback(&mut self, n: Int) -> PyResult<()> {
+        guard(|| {
+            let n = usize::try_from(n.0)
+                .map_err(|_| error::state(format!("cannot roll back {} steps: give 0 or more", n.0)))?;
+            self.inner.rollback(n).map_err(error::matcher)
+        })
     }
 
     fn fork(&self) -> Self {
@@ -73,8 +77,7 @@ impl Matcher {
             let compiled = self.inner.compiled();
             let mut row = vec![0u32; compiled.meta().vocab_words as usize];
             self.inner.fill_bitmask(&mut row).map_err(error::matcher)?;
-            let bools: Vec<u8> =
-                (0..compiled.vocab().size()).map(|id| (row[id / 32] >> (id % 32) & 1) as u8).collect();
+            let bools: Vec<u8> = (0..compiled.vocab().size()).map(|id| (row[id / 32] >> (id % 32) & 1) as u8).collect();
             py.import("numpy")?.call_method1("frombuffer", (PyByteArray::new(py, &bools), "?"))
         })
     }

@@ -60,7 +60,9 @@ impl Vocab {
     fn token_bytes<'py>(&self, py: Python<'py>, token_id: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if token_id >= self.inner.size() {
             let max = self.inner.size() - 1;
-            return Err(error::state(format!("token id {token_id} is out of range: the vocabulary has ids 0 to {max}")));
+            return Err(error::state(format!(
+                "token id {token_id} is out of range: the vocabulary has ids 0 to {max}"
+            )));
         }
         let bytes = self.inner.token(token_id as u32);
         Ok((!bytes.is_empty()).then(|| PyBytes::new(py, bytes)))

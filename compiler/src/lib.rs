@@ -123,9 +123,8 @@ pub fn compile(
     let dfa = LexerDfa::build(&grammar.terminals, &members, true, &config.lexer)
         .map_err(|error| CompileError::Lexer { position: terminal_position(&grammar, &error), error })?;
     let facts = facts(&grammar, &table, &follow);
-    let (watched, reports) = build_watched(&dfa, &facts, config.max_watched_states).map_err(|e| {
-        CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 }
-    })?;
+    let (watched, reports) = build_watched(&dfa, &facts, config.max_watched_states)
+        .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
     stages.size("lexer_dfa_states", dfa.state_count());
     stages.size("lexer_states", watched.state_count());
     stages.size("lexer_states_watched", watched.watched_states);
@@ -179,7 +178,9 @@ pub fn compile(
     let warnings = reports.iter().map(|r| {
         format!(
             "after {:?} terminal {} can no longer be separated from a following {}; masks may lead to a dead end there",
-            String::from_utf8_lossy(&r.text), name(r.terminal), name(r.follower)
+            String::from_utf8_lossy(&r.text),
+            name(r.terminal),
+            name(r.follower)
         )
     });
     Ok(Artifact { bytes, stats: stages.stats, warnings: warnings.collect() })

@@ -87,7 +87,7 @@ impl Lr<'_> {
         });
     }
 
-    /// Whether the output so far is a sentence (DESIGN §2.1). Watchers do not matter: no longer match can come.
+    /// Whether the output so far is a sentence. Watchers do not matter: no longer match can come.
     pub(crate) fn is_accepting(self, branches: &Branches) -> bool {
         let end = self.meta.terminals;
         branches.iter().any(|branch| {

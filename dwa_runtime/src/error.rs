@@ -95,7 +95,10 @@ pub enum MatcherError {
         expected: usize,
     },
     /// No token can continue the output.
-    #[error("dead end: no token can continue the output and it is not complete; {configuration}")]
+    #[error(
+        "dead end: no token can continue the output and it is not complete ({configuration}); the grammar cannot be \
+         cut there (see CompiledGrammar.warnings), or the vocabulary cannot spell what must come next"
+    )]
     DeadEnd {
         /// The configurations, for people.
         configuration: String,

@@ -193,12 +193,9 @@ impl<'t> Forks<'t> {
                         add_edge(&mut node.below, b);
                     }
                 }
-                None => forks.nodes.push(Draft {
-                    state: top.symbol(),
-                    below,
-                    origin: Some(Arc::clone(top)),
-                    queued: true,
-                }),
+                None => {
+                    forks.nodes.push(Draft { state: top.symbol(), below, origin: Some(Arc::clone(top)), queued: true })
+                }
             }
         }
         let mut queue: Vec<usize> = (0..forks.nodes.len()).rev().collect();

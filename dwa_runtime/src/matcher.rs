@@ -32,7 +32,7 @@ impl Compiled {
     pub fn new(buffer: Buffer, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
         let size = buffer.bytes().len();
         let (tables, meta, header) = Tables::read(buffer, &vocab)?;
-        let caches = RowCaches::new(&tables, meta.vocab_words as usize);
+        let caches = RowCaches::new(&tables, &meta, &vocab);
         Ok(Compiled { tables, meta, header, vocab, caches, size })
     }
 
@@ -41,11 +41,11 @@ impl Compiled {
     /// # Errors
     /// As [`new`](Self::new), and those of reading the file.
     pub fn load(path: &Path, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
-        let buffer = Buffer::map(path).map_err(|e| ArtifactError::Io {
-            action: "read",
-            path: path.display().to_string(),
-            reason: e.to_string(),
-        })?;
+        let failed = |reason: String| ArtifactError::Io { action: "read", path: path.display().to_string(), reason };
+        if path.is_dir() {
+            return Err(failed("it is a folder".into()));
+        }
+        let buffer = Buffer::map(path).map_err(|e| failed(e.to_string()))?;
         Self::new(buffer, vocab)
     }
 
@@ -313,12 +313,15 @@ impl Matcher {
         let mut parts = Vec::new();
         for b in &self.state.branches {
             let live = c.tables.lexer_live.get(b.lexer as usize);
-            let pending: Vec<&str> = match live {
-                NONE => Vec::new(),
-                set => c.tables.set(set).map(|t| c.terminal_name(t)).collect(),
+            let pending = match live {
+                NONE => "between lexemes".to_string(),
+                set => {
+                    let names: Vec<&str> = c.tables.set(set).map(|t| c.terminal_name(t)).collect();
+                    format!("pending {}", names.join(" or "))
+                }
             };
             let tops: Vec<u32> = b.tops.iter().map(|t| t.symbol()).collect();
-            parts.push(format!("lexer state {} (pending {}), LR states {tops:?}", b.lexer, pending.join(" or ")));
+            parts.push(format!("lexer state {}, {pending}, LR states {tops:?}", b.lexer));
         }
         parts.join("; ")
     }

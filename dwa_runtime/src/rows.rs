@@ -9,8 +9,8 @@ use crate::tables::{END_VERDICT, GROUP_ENDS, Meta, NONE, Tables};
 use crate::vocab::Vocab;
 use papaya::HashMap;
 use rustc_hash::FxBuildHasher;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 type Row = Box<[u32]>;
 type Key = Box<[u64]>;
@@ -49,8 +49,11 @@ impl Cache {
 pub(crate) struct RowCaches {
     composed: Cache,
     level1: Cache,
-    byte_rows: Vec<OnceLock<Row>>,
+    /// The vocabulary's rows of the artifact's byte sets.
+    byte_rows: Vec<Arc<[u32]>>,
     unions: Vec<OnceLock<Row>>,
+    /// Verdicts that occur in each source.
+    source_masks: Vec<u64>,
     /// Dense rows that the artifact stores as differences.
     expanded: Vec<Row>,
 }
@@ -59,12 +62,22 @@ pub(crate) struct RowCaches {
 const CACHE_BYTES: usize = 64 << 20;
 
 impl RowCaches {
-    pub(crate) fn new(tables: &Tables, words: usize) -> Self {
+    pub(crate) fn new(tables: &Tables, meta: &Meta, vocab: &Vocab) -> Self {
+        let width = meta.verdict_words();
+        let mut source_masks = vec![0; (tables.source_start.len() - 1) * width];
+        for (source, mask) in source_masks.chunks_exact_mut(width).enumerate() {
+            for c in tables.source_start.list(source as u32) {
+                let v = tables.class_verdict.get(c);
+                mask[v as usize / 64] |= 1 << (v % 64);
+            }
+        }
+        let byte_sets = tables.byte_sets.chunks_exact(4);
         RowCaches {
             composed: Cache::new(CACHE_BYTES),
             level1: Cache::new(CACHE_BYTES),
-            byte_rows: (0..tables.byte_sets.len() / 4).map(|_| OnceLock::new()).collect(),
-            expanded: expand(tables, words),
+            byte_rows: byte_sets.map(|set| vocab.first_byte_row(&[set[0], set[1], set[2], set[3]])).collect(),
+            source_masks,
+            expanded: expand(tables, vocab.words()),
             unions: (1..tables.source_start.len()).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -103,7 +116,11 @@ impl Rows<'_> {
             self.compose(key, &mut row);
             row
         };
-        self.caches.composed.with(key, compose, |row| if first { out.copy_from_slice(row) } else { bitmask::or(out, row) });
+        self.caches.composed.with(
+            key,
+            compose,
+            |row| if first { out.copy_from_slice(row) } else { bitmask::or(out, row) },
+        );
     }
 
     fn compose(self, key: &[u64], row: &mut [u32]) {
@@ -142,28 +159,21 @@ impl Rows<'_> {
     fn piece(self, source: u32, bytes: u32, verdicts: &[u64], out: &mut [u32]) {
         let mut key: smallvec::SmallVec<[u64; 24]> = smallvec::SmallVec::with_capacity(verdicts.len() + 1);
         key.push(u64::from(source));
-        key.resize(verdicts.len() + 1, 0);
-        let mut any = false;
-        for c in self.tables.source_start.list(source) {
-            let v = self.tables.class_verdict.get(c);
-            if holds(verdicts, v) {
-                key[1 + v as usize / 64] |= 1 << (v % 64);
-                any = true;
-            }
-        }
-        if !any {
+        let mask = &self.caches.source_masks[source as usize * verdicts.len()..][..verdicts.len()];
+        key.extend(verdicts.iter().zip(mask).map(|(v, m)| v & m));
+        if key[1..].iter().all(|&v| v == 0) {
             return;
         }
-        self.caches.level1.with(&key, || self.level1(source, verdicts), |row| {
-            if bytes == NONE {
-                return bitmask::or(out, row);
-            }
-            let mask = self.caches.byte_rows[bytes as usize].get_or_init(|| {
-                let set = &self.tables.byte_sets[bytes as usize * 4..][..4];
-                self.vocab.first_byte_row(&[set[0], set[1], set[2], set[3]])
-            });
-            bitmask::or_masked(out, row, mask);
-        });
+        self.caches.level1.with(
+            &key,
+            || self.level1(source, verdicts),
+            |row| {
+                if bytes == NONE {
+                    return bitmask::or(out, row);
+                }
+                bitmask::or_masked(out, row, &self.caches.byte_rows[bytes as usize]);
+            },
+        );
     }
 
     fn dense(&self, row: u32) -> &[u32] {

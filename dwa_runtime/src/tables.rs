@@ -119,7 +119,7 @@ sections! {
     /// UTF-8 of terminal names, then nonterminal names, then production names, each ended by a newline.
     names: u8,
 
-    // Watched lexer (DESIGN §2): a state is (lexer state, watchers).
+    // Watched lexer: a state is (lexer state, watchers).
     /// Byte to byte class.
     byte_class: u8,
     /// Row of `lexer_rows` that a state starts from.
@@ -177,7 +177,7 @@ sections! {
     /// Length of each production.
     prod_len: Id,
 
-    // Parser DWA (DESIGN §4).
+    // Parser DWA.
     /// What the automaton reads for each LR state.
     lr_class: Id,
     /// Edges of each state that differ from its default.
@@ -195,7 +195,7 @@ sections! {
     /// Verdict sets of the outputs, `verdict_words` words each.
     output_verdicts: u64,
 
-    // Rows (DESIGN §5).
+    // Rows.
     /// Classes of each source.
     source_start: Id,
     /// Verdict class.
@@ -311,14 +311,10 @@ impl Tables {
     #[inline]
     pub(crate) fn lexer_step(&self, classes: u32, x: u32, byte: u8) -> Step {
         let class = self.byte_class[byte as usize];
-        let step = self
-            .lexer_patch_start
-            .list(x)
-            .find(|&i| self.lexer_patch_class[i] == class)
-            .map_or_else(
-                || self.lexer_rows.get((self.lexer_row.get(x as usize) * classes + u32::from(class)) as usize),
-                |i| self.lexer_patch_step.get(i),
-            );
+        let step = self.lexer_patch_start.list(x).find(|&i| self.lexer_patch_class[i] == class).map_or_else(
+            || self.lexer_rows.get((self.lexer_row.get(x as usize) * classes + u32::from(class)) as usize),
+            |i| self.lexer_patch_step.get(i),
+        );
         let states = self.lexer_row.len() as u32;
         match step {
             NONE => Step::Dead,

@@ -38,9 +38,8 @@ impl Memo {
     fn insert(&self, state: u32, verdicts: &[u64]) {
         let mut memo = self;
         loop {
-            let entry = memo.0.get_or_init(|| {
-                Box::new(MemoEntry { state, verdicts: verdicts.into(), rest: Memo::default() })
-            });
+            let entry =
+                memo.0.get_or_init(|| Box::new(MemoEntry { state, verdicts: verdicts.into(), rest: Memo::default() }));
             if entry.state == state {
                 return;
             }
@@ -104,7 +103,7 @@ impl<'t> ParserDwa<'t> {
                 return None;
             }
             match node.preds() {
-                [below] if node.depth() % STRIDE != 0 => {
+                [below] if !node.depth().is_multiple_of(STRIDE) => {
                     state = self.step(state, node.symbol(), out);
                     node = below;
                 }

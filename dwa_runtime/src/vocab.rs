@@ -2,7 +2,8 @@
 
 use crate::bitmask::words_for;
 use crate::error::VocabError;
-use std::sync::OnceLock;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Bitmask words are addressed with 16 bits.
 const MAX_SIZE: usize = 32 << 16;
@@ -18,7 +19,8 @@ pub struct Vocab {
     bytes: Vec<u8>,
     eos_ids: Vec<u32>,
     fingerprint: [u8; 32],
-    first_byte_rows: OnceLock<Vec<Box<[u32]>>>,
+    first_bytes: OnceLock<FirstBytes>,
+    first_byte_rows: Mutex<FxHashMap<[u64; 4], Arc<[u32]>>>,
 }
 
 impl Vocab {
@@ -59,7 +61,14 @@ impl Vocab {
         hash.update(&bytes);
         hash.update(bytemuck::cast_slice(&eos_ids));
         let fingerprint = *hash.finalize().as_bytes();
-        Ok(Vocab { starts, bytes, eos_ids, fingerprint, first_byte_rows: OnceLock::new() })
+        Ok(Vocab {
+            starts,
+            bytes,
+            eos_ids,
+            fingerprint,
+            first_bytes: OnceLock::new(),
+            first_byte_rows: Mutex::default(),
+        })
     }
 
     /// Number of ids, which is the width of the logits.
@@ -101,23 +110,57 @@ impl Vocab {
         blake3::Hash::from_bytes(self.fingerprint).to_hex().to_string()
     }
 
-    /// The set of ids whose first byte is in `set` (256 bits).
-    pub fn first_byte_row(&self, set: &[u64; 4]) -> Box<[u32]> {
-        let rows = self.first_byte_rows.get_or_init(|| {
-            let mut rows = vec![vec![0u32; self.words()].into_boxed_slice(); 256];
-            for id in 0..self.size() {
-                if let Some(&b) = self.token(id as u32).first() {
-                    rows[b as usize][id / 32] |= 1 << (id % 32);
+    /// The set of ids whose first byte is in `set` (256 bits). Rows are kept, so that the next grammar finds them.
+    pub(crate) fn first_byte_row(&self, set: &[u64; 4]) -> Arc<[u32]> {
+        let mut rows = self.first_byte_rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(rows.entry(*set).or_insert_with(|| {
+            let has = |b: usize| set[b / 64] >> (b % 64) & 1 == 1;
+            let index = self.first_bytes.get_or_init(|| FirstBytes::new(self));
+            // Add the bytes in the set to nothing, or take the others away from all, whichever is less work.
+            let total: usize = (0..256).filter(|&b| has(b)).map(|b| index.of(b).len()).sum();
+            let add = total * 2 <= index.entries.len();
+            let mut row = if add { vec![0u32; self.words()] } else { index.all.clone() };
+            for b in (0..256).filter(|&b| has(b) == add) {
+                for &(word, bits) in index.of(b) {
+                    row[word as usize] ^= bits;
                 }
             }
-            rows
-        });
-        let mut out = vec![0u32; self.words()].into_boxed_slice();
-        for b in 0..256 {
-            if set[b / 64] >> (b % 64) & 1 == 1 {
-                crate::bitmask::or(&mut out, &rows[b]);
+            row.into()
+        }))
+    }
+}
+
+/// Which ids start with each byte, as bits of bitmask words.
+#[derive(Debug)]
+struct FirstBytes {
+    entries: Vec<(u16, u32)>,
+    starts: Vec<usize>,
+    all: Vec<u32>,
+}
+
+impl FirstBytes {
+    fn new(vocab: &Vocab) -> Self {
+        let mut by_byte: Vec<Vec<(u16, u32)>> = vec![Vec::new(); 256];
+        let mut all = vec![0; vocab.words()];
+        for id in 0..vocab.size() as u32 {
+            let Some(&b) = vocab.token(id).first() else { continue };
+            let (word, bit) = ((id / 32) as u16, 1 << (id % 32));
+            all[word as usize] |= bit;
+            match by_byte[b as usize].last_mut() {
+                Some((last, bits)) if *last == word => *bits |= bit,
+                _ => by_byte[b as usize].push((word, bit)),
             }
         }
-        out
+        let mut starts = vec![0];
+        let mut entries = Vec::with_capacity(by_byte.iter().map(Vec::len).sum());
+        for list in by_byte {
+            entries.extend(list);
+            starts.push(entries.len());
+        }
+        FirstBytes { entries, starts, all }
+    }
+
+    fn of(&self, byte: usize) -> &[(u16, u32)] {
+        &self.entries[self.starts[byte]..self.starts[byte + 1]]
     }
 }

@@ -1,7 +1,8 @@
 """The grammar intermediate representation (IR): what every front end produces and every engine reads.
 
-A :class:`GrammarIR` is a plain context-free grammar (no EBNF) over terminals whose languages are :data:`Expr` trees. It is
-the only thing the Rust compiler and the executable specification (:mod:`glrgrid.reference`) share.
+A :class:`GrammarIR` is a plain context-free grammar (no EBNF) over terminals whose languages are :data:`Expr`
+trees. It is the only thing the Rust compiler and the executable specification (:mod:`glrgrid.reference`)
+share.
 
 Symbols
     In a production's right-hand side, ``i >= 0`` is terminal ``i`` and ``~j`` (negative) is nonterminal ``j``.

@@ -1,4 +1,4 @@
-"""The union lexer of DESIGN §2 and what an unfinished lexeme can still become.
+"""The union lexer and what an unfinished lexeme can still become.
 
 A lexer state is a tuple over all terminals of per-terminal DFA states, ``None`` where the terminal is out of
 the game: dead, or outside the *universe* the lexeme started in. Tuples are interned as integers. Because a
@@ -9,7 +9,7 @@ the next lexeme does.
     Transitions and candidates.
 :class:`Liveness`
     ``live(x)`` for ``x = (universe, state, watchers)``, with traps removed, and the separability reports
-    (DESIGN §1).
+   .
 """
 
 from __future__ import annotations
@@ -339,7 +339,7 @@ class Liveness:
         return text
 
     def check(self) -> tuple[list[Report], list[Trap]]:
-        """Return where DESIGN's separability fails for some following terminals, and where for all."""
+        """Return where separability fails for some following terminals, and where for all."""
         reports: dict[tuple[int | None, int], Report] = {}
         traps: dict[int, Trap] = {}
         at_start = NO_TERMINALS.union(

@@ -1,4 +1,4 @@
-"""The executable specification of masks (DESIGN §1, §2): try every token, byte by byte, on every branch.
+"""The executable specification of masks: try every token, byte by byte, on every branch.
 
 A *branch* is one way to read the bytes so far: the lexer state of the unfinished lexeme (or none), the
 watchers (longer matches that must not come true) and one parser stack. A :class:`State` is a set of branches.
@@ -272,7 +272,7 @@ class Oracle:
         return found
 
     def _step(self, branch: Branch, byte: int) -> _Moves:
-        """DESIGN §2, one byte on one branch."""
+        """One byte on one branch."""
         if (branch, byte) not in self._moves:
             moves: _Moves = []
             watchers = self.lexer.advance_watchers(branch.watchers, byte)

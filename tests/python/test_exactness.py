@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 
 from hypothesis import HealthCheck, given, settings
 from strategies import Case, cases, random_case
@@ -35,10 +37,17 @@ def run(case: Case, rng: random.Random, walks: Walks, count: int) -> None:
 
 
 def test_masks_equal_the_reference(capsys) -> None:
-    rng = random.Random(SEED)
+    """A seeded slice; with ``GLRGRID_FUZZ_SECONDS`` (see ``make fuzz``) new cases for that long."""
+    seconds = float(os.environ.get("GLRGRID_FUZZ_SECONDS", "0"))
+    until = time.monotonic() + seconds
+    seed = random.randrange(2**32) if seconds else SEED
+    rng = random.Random(seed)
     walks = Walks()
-    while walks.counts["walks"] < 1500 or walks.counts["positions"] < 12_000:
-        run(random_case(rng, lexer="basic"), rng, walks, 6)
+    while walks.counts["walks"] < 1500 or walks.counts["positions"] < 12_000 or time.monotonic() < until:
+        try:
+            run(random_case(rng, lexer="basic"), rng, walks, 6)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
     with capsys.disabled():
         print(f"\n{dict(walks.counts)}")
     walks.check_floors(FLOORS)

@@ -108,7 +108,7 @@ def test_complement_is_over_byte_strings() -> None:
     assert compile_expr(("and", (rx("a*"), rx("(aa)*"), ("not", ("cat", ()))))).fullmatch(b"aa")
 
 
-# The counterexamples that shaped DESIGN §1.
+# The counterexamples that shaped the mask rule.
 
 
 def test_trap_state_is_left_out() -> None:

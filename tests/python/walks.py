@@ -43,7 +43,12 @@ def compile_case(case: Case, rng: random.Random) -> tuple[_native.CompiledGramma
 
 
 def walk(
-    case: Case, compiled: _native.CompiledGrammar, tokens: list[bytes | None], eos: int, rng: random.Random, walks: Walks
+    case: Case,
+    compiled: _native.CompiledGrammar,
+    tokens: list[bytes | None],
+    eos: int,
+    rng: random.Random,
+    walks: Walks,
 ) -> None:
     """Take one random path, comparing mask, acceptance and completeness at every position."""
     oracle = case.oracle
@@ -65,7 +70,11 @@ def walk(
                 counts["dead ends"] += 1
                 found = [False] * len(expected)
             if found != expected:
-                wrong = [(i, [*tokens, b"<eos>"][i], found[i]) for i in range(len(found)) if found[i] != expected[i]]
+                wrong = [
+                    (i, [*tokens, b"<eos>"][i], found[i])
+                    for i in range(len(found))
+                    if found[i] != expected[i]
+                ]
                 raise AssertionError(f"mask differs at (id, token, engine says) {wrong} {where}")
             assert matcher.is_accepting() == expected[eos], where
             counts["positions"] += 1

@@ -69,9 +69,7 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
             })
             .collect()
     };
-    let children = || -> Result<Vec<Expr>, String> {
-        list(1)?.iter().map(|v| expr_from_value(v, depth + 1)).collect()
-    };
+    let children = || -> Result<Vec<Expr>, String> { list(1)?.iter().map(|v| expr_from_value(v, depth + 1)).collect() };
     Ok(match tag {
         "lit" => Expr::Bytes(arg(1)?.as_str().ok_or("literal is not a string")?.as_bytes().to_vec()),
         "bytes" => Expr::Bytes(list(1)?.iter().map(|v| number(v, 255).map(|b| b as u8)).collect::<Result<_, _>>()?),
@@ -160,7 +158,7 @@ pub struct Production {
     pub name: String,
 }
 
-/// How lexemes are cut (DESIGN: "Lexing").
+/// How lexemes are cut (ARCHITECTURE.md, "The language").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LexerMode {

@@ -7,8 +7,8 @@
 //!
 //! Source: the project's own analysis; the pairwise rule of terminals alone is not enough.
 
-use super::watched::{Main, Raw, Short, TerminalFacts, TooManyStates, WatchedLexer, edge_starts, propagate};
 use super::LexerDfa;
+use super::watched::{Main, Raw, Short, TerminalFacts, TooManyStates, WatchedLexer, edge_starts, propagate};
 use crate::bits;
 use rustc_hash::FxHashMap;
 
@@ -214,7 +214,8 @@ impl<'a> Analysis<'a> {
             let mut follow = if ignored { facts.usable.clone() } else { facts.follow[t as usize].clone() };
             bits::remove(&mut follow, end);
             let endings = &self.endings[t as usize];
-            let covers = |&(_, at): &(u32, u32)| follow.iter().zip(&self.followers[at as usize]).all(|(f, s)| f & !s == 0);
+            let covers =
+                |&(_, at): &(u32, u32)| follow.iter().zip(&self.followers[at as usize]).all(|(f, s)| f & !s == 0);
             if endings.iter().all(covers) {
                 continue;
             }
@@ -244,7 +245,6 @@ impl<'a> Analysis<'a> {
         reports
     }
 }
-
 
 fn endings(raw: &Raw<'_>) -> Vec<Vec<(u32, u32)>> {
     let mut endings = vec![Vec::new(); raw.facts.count];

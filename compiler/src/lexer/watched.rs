@@ -1,4 +1,4 @@
-//! The watched lexer: the lexer DFA with delayed emission and backtracking made explicit (DESIGN §2).
+//! The watched lexer: the lexer DFA with delayed emission and backtracking made explicit.
 //!
 //! A state is x = (q, W): a DFA state and the watchers, DFA states in which a longer match may still come that would undo
 //! an emission already made. W is nearly always empty. State 0 is the start of a lexeme without watchers. A step has
@@ -178,7 +178,11 @@ pub(super) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    pub(super) fn explore(dfa: &'a LexerDfa, facts: &'a TerminalFacts, max_states: usize) -> Result<Self, TooManyStates> {
+    pub(super) fn explore(
+        dfa: &'a LexerDfa,
+        facts: &'a TerminalFacts,
+        max_states: usize,
+    ) -> Result<Self, TooManyStates> {
         let width = bits::words(facts.count + 1);
         let mut known = facts.usable.clone();
         bits::unite(&mut known, &facts.ignored);
@@ -250,7 +254,8 @@ impl<'a> Raw<'a> {
     /// Candidates of every DFA state reachable from each, watchers aside.
     fn live_of_dfa(&self) -> Vec<Vec<u64>> {
         let n = self.dfa.state_count();
-        let edges = (0..n as u32).flat_map(|q| (0..self.dfa.class_count).filter_map(move |c| Some((q, self.delta(q, c)?))));
+        let edges =
+            (0..n as u32).flat_map(|q| (0..self.dfa.class_count).filter_map(move |c| Some((q, self.delta(q, c)?))));
         propagate(self.cand.iter().map(|c| c.to_vec()).collect(), edges)
     }
 

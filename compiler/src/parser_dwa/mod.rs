@@ -1,4 +1,4 @@
-//! The Parser DWA: which boundary classes a stack accepts (DESIGN §4).
+//! The Parser DWA: which boundary classes a stack accepts.
 //!
 //! `quotient` merges what no stack tells apart; `symbolic` runs LR actions on a stack of which only the top part is known; `subset` determinises that, reading one stack
 //! symbol at a time from the top down; `verdict` merges classes that no stack tells apart. The theory on one small grammar

@@ -63,11 +63,8 @@ pub fn build(
         } else if let Some(&edge) = edges[state as usize].get(&symbol) {
             edge
         } else {
-            let (suspended, output) = if state == 0 {
-                symbolic.read_first(symbol)
-            } else {
-                symbolic.read(&states[state as usize], symbol)
-            };
+            let (suspended, output) =
+                if state == 0 { symbolic.read_first(symbol) } else { symbolic.read(&states[state as usize], symbol) };
             let mut next = NONE;
             if !suspended.is_empty() {
                 let fresh = states.len() as u32;

@@ -4,9 +4,9 @@
 //! terminals T that are still undecided there; an LR row splits T by action. When a reduction pops more than λ holds, the
 //! configuration is suspended as (n, j, A, T): pop j more symbols, then go to A from the next one, and continue with T.
 
+use super::quotient::{self, Quotient};
 use crate::bits::{self, Pool};
 use crate::lexer::NONE;
-use super::quotient::{self, Quotient};
 use crate::terminal_dwa::{Outcomes, REACHED, ROOT};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;

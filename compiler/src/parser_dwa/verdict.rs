@@ -72,7 +72,7 @@ pub fn merge(dwa: ParserDwa, outcomes: &Outcomes<'_>, end: u32) -> Verdicts {
             })
         })
         .collect();
-    debug_assert!(ALWAYS == 0 && END_VERDICT == 1);
+    const { assert!(ALWAYS == 0 && END_VERDICT == 1) };
     let count = members.len();
     let width = bits::words(count);
     let mut raw = vec![0u64; dwa.outputs.len() * width];
@@ -82,10 +82,8 @@ pub fn merge(dwa: ParserDwa, outcomes: &Outcomes<'_>, end: u32) -> Verdicts {
         }
     }
     let mut pool = bits::Pool::new(width);
-    let renumbered: Vec<u32> = raw
-        .chunks_exact(width)
-        .map(|set| if bits::is_empty(set) { NONE } else { pool.intern(set) })
-        .collect();
+    let renumbered: Vec<u32> =
+        raw.chunks_exact(width).map(|set| if bits::is_empty(set) { NONE } else { pool.intern(set) }).collect();
     let renumber = |out: u32| if out == NONE { NONE } else { renumbered[out as usize] };
     let rows = dwa.edges.into_iter().zip(dwa.default).map(|(row, default)| match default {
         NONE => Row::Edges(row.into_iter().map(|(symbol, next, out)| (symbol, next, renumber(out))).collect()),

@@ -1,4 +1,4 @@
-//! Token sets of verdict classes, and the recipes in the form the runtime composes (DESIGN §5).
+//! Token sets of verdict classes, and the recipes in the form the runtime composes.
 
 use crate::bits;
 use crate::lexer::NONE;
@@ -13,6 +13,8 @@ const DENSE_WORDS: usize = 2000;
 /// A dense row that differs from an earlier one in fewer words than this is stored as the difference.
 const DELTA_WORDS: usize = 1500;
 
+/// Bitmask words and the bits in them.
+type Run = (Box<[u16]>, Box<[u32]>);
 /// Tokens as intervals of token indices.
 type Intervals = Vec<(u32, u32)>;
 
@@ -26,7 +28,7 @@ struct Writer<'a> {
     touched: Vec<u16>,
     dense_ids: FxHashMap<Box<[u32]>, u32>,
     dense_rows: Vec<Box<[u32]>>,
-    run_ids: FxHashMap<(Box<[u16]>, Box<[u32]>), u32>,
+    run_ids: FxHashMap<Run, u32>,
     byte_set_ids: FxHashMap<ByteSet, u32>,
     masks: bits::Pool,
     /// Verdicts of each partition by first byte.
@@ -242,8 +244,7 @@ impl Writer<'_> {
     /// Store the scratch row sparse and clear it.
     fn run(&mut self) -> u32 {
         self.touched.sort_unstable();
-        let bits: Box<[u32]> =
-            self.touched.iter().map(|&w| std::mem::take(&mut self.scratch[w as usize])).collect();
+        let bits: Box<[u32]> = self.touched.iter().map(|&w| std::mem::take(&mut self.scratch[w as usize])).collect();
         let words: Box<[u16]> = self.touched.drain(..).collect();
         let next = self.run_ids.len() as u32;
         *self.run_ids.entry((words, bits)).or_insert_with_key(|(words, bits)| {

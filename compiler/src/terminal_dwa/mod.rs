@@ -1,4 +1,4 @@
-//! The Terminal DWA: which terminal sequences each token can produce from each lexer state (DESIGN §3).
+//! The Terminal DWA: which terminal sequences each token can produce from each lexer state.
 //!
 //! `outcomes` names what can happen, as a trie of emitted candidate sets with what is left pending at the end; `walk` runs
 //! the vocabulary trie through the watched lexer; `recipes` stores each lexer state as pieces of shared partitions plus

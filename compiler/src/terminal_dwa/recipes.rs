@@ -6,8 +6,8 @@
 //! identifier: a state names another state's partition as its base, and lists the tokens that differ.
 
 use super::outcomes::Outcomes;
-use crate::config::Config;
 use super::walk::{Classes, From, Segment, Walker};
+use crate::config::Config;
 use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
@@ -128,11 +128,7 @@ pub fn build<'f>(
     builder.boundary();
     let n = lexer.state_count();
     let mut recipes = vec![Recipe::default(); n];
-    recipes[0].groups.push(Group {
-        emit: NONE,
-        pieces: vec![Piece { partition: BOUNDARY, bytes: None }],
-        ends: true,
-    });
+    recipes[0].groups.push(Group { emit: NONE, pieces: vec![Piece { partition: BOUNDARY, bytes: None }], ends: true });
     // The states in which most tokens stay put make the best bases, so they come first.
     let staying = |x: &u32| -> u32 {
         let stays = &builder.walker.stays[*x as usize];

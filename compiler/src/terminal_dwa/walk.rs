@@ -48,7 +48,9 @@ fn stays_on_characters(lexer: &WatchedLexer, x: u32) -> bool {
         for byte in 0x80..=255u8 {
             let Some(to) = utf8::step(from, byte) else { continue };
             let next = match &lexer.entry(at, byte)[..] {
-                [only] if only.emit == [NONE; 2] && lexer.live[only.next as usize] == lexer.live[x as usize] => only.next,
+                [only] if only.emit == [NONE; 2] && lexer.live[only.next as usize] == lexer.live[x as usize] => {
+                    only.next
+                }
                 _ => return false,
             };
             match states[to as usize] {
@@ -160,9 +162,8 @@ impl<'w, 'f> Walker<'w, 'f> {
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
         match branches[..] {
             [at] => {
-                let leaves: ByteSet = std::array::from_fn(|i| {
-                    self.trie.below[node as usize][i] & !self.stays[at.x as usize][i]
-                });
+                let leaves: ByteSet =
+                    std::array::from_fn(|i| self.trie.below[node as usize][i] & !self.stays[at.x as usize][i]);
                 let beyond_ascii = leaves[2] | leaves[3] != 0;
                 leaves[0] | leaves[1] == 0
                     && (!beyond_ascii

@@ -1,7 +1,7 @@
 //! Checks that an artifact's sections agree with each other, so that no index read later can be out of range.
 
-use crate::error::ArtifactError;
 use super::{Ids, NONE};
+use crate::error::ArtifactError;
 use crate::tables::{Meta, Tables};
 use crate::vocab::Vocab;
 
@@ -79,7 +79,7 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     if states == 0 || states > MAX_COUNT {
         return s("lexer_row").fail("no states, or too many");
     }
-    if t.lexer_rows.len() % classes != 0 {
+    if !t.lexer_rows.len().is_multiple_of(classes) {
         return s("lexer_rows").fail("not whole rows");
     }
     s("lexer_row").ids(&t.lexer_row, t.lexer_rows.len() / classes, false)?;
@@ -116,7 +116,7 @@ fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
     s("reduce_set").len(t.reduce_set.len(), t.reduce_prod.len())?;
     s("reduce_prod").ids(&t.reduce_prod, meta.productions as usize, false)?;
     let words = meta.terminal_words();
-    if t.lookahead.len() % words != 0 {
+    if !t.lookahead.len().is_multiple_of(words) {
         return s("lookahead").fail("not whole sets");
     }
     s("reduce_set").ids(&t.reduce_set, t.lookahead.len() / words, false)?;
@@ -145,7 +145,7 @@ fn check_dwa(t: &Tables, meta: &Meta, lr_states: usize) -> Result<(), ArtifactEr
     s("dwa_next").ids(&t.dwa_next, states, true)?;
     s("dwa_output").len(t.dwa_output.len(), t.dwa_symbol.len())?;
     let words = meta.verdict_words();
-    if t.output_verdicts.len() % words != 0 || t.verdict_masks.len() % words != 0 {
+    if !t.output_verdicts.len().is_multiple_of(words) || !t.verdict_masks.len().is_multiple_of(words) {
         return s("output_verdicts").fail("not whole sets");
     }
     s("dwa_output").ids(&t.dwa_output, t.output_verdicts.len() / words, true)?;
@@ -156,7 +156,7 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(),
     let s = Section;
     let words = meta.vocab_words as usize;
     let verdicts = meta.verdicts as usize;
-    if t.dense.len() % words != 0 {
+    if !t.dense.len().is_multiple_of(words) {
         return s("dense").fail("not whole rows");
     }
     s("run_bits").len(t.run_bits.len(), t.run_word.len())?;
@@ -186,7 +186,7 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(),
     s("piece_start").len(with_pieces, groups)?;
     s("piece_source").ids(&t.piece_source, sources, false)?;
     s("piece_bytes").len(t.piece_bytes.len(), t.piece_source.len())?;
-    if t.byte_sets.len() % 4 != 0 {
+    if !t.byte_sets.len().is_multiple_of(4) {
         return s("byte_sets").fail("not whole sets");
     }
     s("piece_bytes").ids(&t.piece_bytes, t.byte_sets.len() / 4, true)?;

@@ -85,10 +85,7 @@ pub fn write(header: &Header, sections: &[(Vec<u8>, u32)]) -> Vec<u8> {
 ///
 /// # Errors
 /// [`ArtifactError`], naming what differs.
-pub fn read(
-    buffer: &Buffer,
-    names: &[&'static str],
-) -> Result<(Header, Vec<Section>), ArtifactError> {
+pub fn read(buffer: &Buffer, names: &[&'static str]) -> Result<(Header, Vec<Section>), ArtifactError> {
     let bytes = buffer.bytes();
     if bytes.len() < 8 || &bytes[..8] != MAGIC {
         return Err(ArtifactError::NotAnArtifact("it does not start with the right bytes"));
