@@ -5,42 +5,57 @@ pub fn words_for(size: usize) -> usize {
     size.div_ceil(32)
 }
 
-/// `out |= row`.
-#[inline]
-pub(crate) fn or(out: &mut [u32], row: &[u32]) {
-    for (o, r) in out.iter_mut().zip(row) {
-        *o |= r;
-    }
+/// A set of tokens: all words of a row, or some words and their numbers.
+#[derive(Clone, Copy)]
+pub(crate) enum Tokens<'t> {
+    Dense(&'t [u32]),
+    Sparse(&'t [u16], &'t [u32]),
 }
 
-/// `out |= row & mask`.
-#[inline]
-pub(crate) fn or_masked(out: &mut [u32], row: &[u32], mask: &[u32]) {
-    for ((o, r), m) in out.iter_mut().zip(row).zip(mask) {
-        *o |= r & m;
+impl Tokens<'_> {
+    /// `out |= self`.
+    #[inline]
+    pub(crate) fn or_into(self, out: &mut [u32]) {
+        match self {
+            Tokens::Dense(row) => out.iter_mut().zip(row).for_each(|(o, r)| *o |= r),
+            Tokens::Sparse(words, bits) => words.iter().zip(bits).for_each(|(w, b)| out[*w as usize] |= b),
+        }
     }
-}
 
-/// Set the listed bits.
-#[inline]
-pub(crate) fn or_sparse(out: &mut [u32], words: &[u16], bits: &[u32]) {
-    for (w, b) in words.iter().zip(bits) {
-        out[*w as usize] |= b;
+    /// `out |= self & mask`.
+    #[inline]
+    pub(crate) fn or_masked_into(self, out: &mut [u32], mask: &[u32]) {
+        match self {
+            Tokens::Dense(row) => out.iter_mut().zip(row).zip(mask).for_each(|((o, r), m)| *o |= r & m),
+            Tokens::Sparse(words, bits) => {
+                words.iter().zip(bits).for_each(|(w, b)| out[*w as usize] |= b & mask[*w as usize]);
+            }
+        }
     }
-}
 
-/// Clear the listed bits.
-#[inline]
-pub(crate) fn clear_sparse(out: &mut [u32], words: &[u16], bits: &[u32]) {
-    for (w, b) in words.iter().zip(bits) {
-        out[*w as usize] &= !b;
+    /// `out &= !self`.
+    #[inline]
+    pub(crate) fn clear_from(self, out: &mut [u32]) {
+        match self {
+            Tokens::Dense(row) => out.iter_mut().zip(row).for_each(|(o, r)| *o &= !r),
+            Tokens::Sparse(words, bits) => words.iter().zip(bits).for_each(|(w, b)| out[*w as usize] &= !b),
+        }
     }
-}
 
-/// Clear the bits of `row`.
-#[inline]
-pub(crate) fn clear(out: &mut [u32], row: &[u32]) {
-    for (o, r) in out.iter_mut().zip(row) {
-        *o &= !r;
+    /// `out ^= self`.
+    #[inline]
+    pub(crate) fn toggle_in(self, out: &mut [u32]) {
+        match self {
+            Tokens::Dense(row) => out.iter_mut().zip(row).for_each(|(o, r)| *o ^= r),
+            Tokens::Sparse(words, bits) => words.iter().zip(bits).for_each(|(w, b)| out[*w as usize] ^= b),
+        }
+    }
+
+    /// About how long any of these take, in sparse words.
+    pub(crate) fn cost(self) -> usize {
+        match self {
+            Tokens::Dense(row) => row.len() / 8,
+            Tokens::Sparse(words, _) => words.len(),
+        }
     }
 }

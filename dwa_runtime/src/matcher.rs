@@ -129,8 +129,8 @@ impl Compiled {
         }
     }
 
-    /// Unite into `out` the tokens that `branch` allows.
-    fn branch_mask(&self, branch: &Branch, out: &mut [u32], first: bool) {
+    /// Write to `out`, or unite into it, the tokens that `branch` allows.
+    fn branch_mask(&self, branch: &Branch, out: &mut [u32], unite: bool) {
         let words = self.meta.verdict_words();
         let mut key: SmallVec<[u64; 40]> = SmallVec::new();
         key.push(u64::from(branch.lexer));
@@ -144,7 +144,7 @@ impl Compiled {
                 *v &= m;
             }
         }
-        self.rows().unite_into(&key, out, first);
+        self.rows().apply(&key, out, unite);
     }
 }
 
@@ -193,7 +193,7 @@ impl Matcher {
             return Err(MatcherError::Terminated);
         }
         for (i, branch) in self.state.branches.iter().enumerate() {
-            self.compiled.branch_mask(branch, out, i == 0);
+            self.compiled.branch_mask(branch, out, i > 0);
         }
         if out.iter().all(|&w| w == 0) && !self.is_accepting() {
             return Err(MatcherError::DeadEnd { configuration: self.describe() });

@@ -175,6 +175,9 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(),
     s("class_dense").ids(&t.class_dense, dense + t.dense_base.len(), true)?;
     s("class_run").len(t.class_run.len(), classes)?;
     s("class_run").ids(&t.class_run, runs, true)?;
+    if t.class_dense.iter().zip(t.class_run.iter()).any(|(dense, run)| (dense == NONE) == (run == NONE)) {
+        return s("class_run").fail("a class is neither dense nor sparse, or both");
+    }
     let groups = t.group_emit.len();
     let recipes = s("group_start").starts(&t.group_start, groups)?;
     s("group_start").len(recipes, states)?;
