@@ -625,7 +625,7 @@ def _require_below(eos: Iterable[int], width: int) -> None:
 
 
 def _as_id(value: object, what: str, advice: str = "") -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, SupportsIndex)):
         raise VocabError(f"{what}: an id is an integer, found {value!r}{advice}")
     token_id = operator.index(value)
     if not 0 <= token_id < MAX_IDS:

@@ -3,7 +3,7 @@
 use crate::bits;
 use crate::grammar::ir::Grammar;
 use crate::grammar::reduce::ReducedGrammar;
-use crate::lexer::{DEAD_ENTRY, NONE, WatchedLexer};
+use crate::lexer::{DEAD_ENTRY, Groups, NONE, WatchedLexer};
 use crate::lr::{Action, LrTable};
 use crate::parser_dwa::{Quotient, Verdicts};
 use crate::terminal_dwa::TerminalDwa;
@@ -16,6 +16,7 @@ pub(crate) fn assemble(
     reduced: &ReducedGrammar,
     table: &LrTable,
     quotient: &Quotient,
+    groups: &Groups,
     lexer: &WatchedLexer,
     terminal: &TerminalDwa<'_>,
     verdicts: &Verdicts,
@@ -26,15 +27,21 @@ pub(crate) fn assemble(
         out.names.extend(name.replace('\n', " ").as_bytes());
         out.names.push(b'\n');
     }
-    write_lexer(lexer, &mut out);
+    write_lexer(lexer, &terminal.outcomes.change_of, &mut out);
     out.set_start.push(0);
     for set in &terminal.outcomes.sets.sets {
         out.set_terms.extend(&set.terms);
         out.set_start.push(out.set_terms.len() as u32);
         out.set_ignored.push(u8::from(set.ignored));
     }
+    for change in &terminal.outcomes.changes {
+        out.change_set.push(change.set);
+        out.change_groups.push(change.groups);
+    }
+    out.group_sets = terminal.outcomes.group_sets.clone().into_words();
     write_table(table, &mut out);
     out.lr_class.clone_from(&quotient.state_class);
+    out.lr_group.clone_from(&groups.of_state);
     out.dwa_start.push(0);
     for state in &verdicts.states {
         for &(symbol, next, output) in &state.edges {
@@ -55,7 +62,8 @@ const MAX_PATCHES: usize = 6;
 /// Rows tried, latest first, for a state to share.
 const ROWS_TRIED: usize = 64;
 
-fn write_lexer(lexer: &WatchedLexer, out: &mut TableData) {
+fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
+    let change = |emission: u32| if emission == NONE { NONE } else { change_of[emission as usize] };
     out.byte_class = lexer.byte_class.to_vec();
     out.lexer_cand.clone_from(&lexer.cand);
     out.lexer_live.clone_from(&lexer.live);
@@ -73,8 +81,8 @@ fn write_lexer(lexer: &WatchedLexer, out: &mut TableData) {
             [only] if only.emit == [NONE; 2] => only.next,
             alternatives => {
                 for a in alternatives {
-                    out.entry_emit.push(a.emit[0]);
-                    out.entry_emit2.push(a.emit[1]);
+                    out.entry_emit.push(change(a.emit[0]));
+                    out.entry_emit2.push(change(a.emit[1]));
                     out.entry_next.push(a.next);
                 }
                 out.entry_start.push(out.entry_next.len() as u32);

@@ -24,7 +24,7 @@ use dwa_runtime::Vocab;
 use dwa_runtime::artifact::Header;
 use grammar::analysis::Follow;
 use grammar::ir::{Grammar, LexerMode};
-use lexer::{LexerDfa, LexerError, TerminalFacts, build_watched};
+use lexer::{GroupedDfa, Groups, LexerError, TerminalFacts, build_watched};
 use lr::{Action, LrTable};
 use std::time::Instant;
 use vocab::Trie;
@@ -97,9 +97,6 @@ pub fn compile(
     let mut stages = Stages { progress, stats: Stats::default(), started: Instant::now(), stage: "" };
     stages.begin("grammar")?;
     let grammar: Grammar = serde_json::from_str(text).map_err(|e| CompileError::Malformed(e.to_string()))?;
-    if grammar.lexer != LexerMode::Basic {
-        return Err(CompileError::Malformed("lexer mode contextual is not implemented".into()));
-    }
     if grammar.terminals.len() > MAX_TERMINALS {
         return Err(CompileError::TooManyTerminals { found: grammar.terminals.len(), limit: MAX_TERMINALS });
     }
@@ -114,17 +111,21 @@ pub fn compile(
     stages.size("lr_states", table.state_count);
     stages.size("lr_conflicts", table.conflicts);
 
-    let quotient = parser_dwa::Quotient::new(&table);
-    stages.size("lr_state_classes", quotient.rows.len());
-    stages.size("terminal_classes", quotient.terminal_classes);
-
     stages.begin("lexer")?;
-    let members: Vec<u32> = (0..grammar.terminals.len() as u32).collect();
-    let dfa = LexerDfa::build(&grammar.terminals, &members, true, &config.lexer)
-        .map_err(|error| CompileError::Lexer { position: terminal_position(&grammar, &error), error })?;
-    let facts = facts(&grammar, &table, &follow);
+    let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
+    let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
+    let groups = match grammar.lexer {
+        LexerMode::Basic => Groups::basic(&table),
+        LexerMode::Contextual => Groups::contextual(&grammar.terminals, &table, &follow, &config.lexer),
+    };
+    let dfa = GroupedDfa::build(&grammar.terminals, &groups, &config.lexer).map_err(lexer_error)?;
+    let facts = facts(&grammar, &table, &groups, follow);
     let (watched, reports) = build_watched(&dfa, &facts, config.max_watched_states)
         .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
+    let quotient = parser_dwa::Quotient::new(&table, &groups.of_state);
+    stages.size("lr_state_classes", quotient.rows.len());
+    stages.size("terminal_classes", quotient.terminal_classes);
+    stages.size("lexer_groups", groups.members.len());
     stages.size("lexer_dfa_states", dfa.state_count());
     stages.size("lexer_states", watched.state_count());
     stages.size("lexer_states_watched", watched.watched_states);
@@ -153,7 +154,7 @@ pub fn compile(
     stages.size("verdict_classes", verdicts.count);
 
     stages.begin("rows")?;
-    let mut data = assemble::assemble(&grammar, &reduced, &table, &quotient, &watched, &terminal, &verdicts);
+    let mut data = assemble::assemble(&grammar, &reduced, &table, &quotient, &groups, &watched, &terminal, &verdicts);
     rows::write(&terminal, &verdicts, trie, vocab.words(), &mut data);
     data.meta = dwa_runtime::Meta {
         terminals: table.terminal_count as u32,
@@ -162,6 +163,7 @@ pub fn compile(
         classes: watched.classes as u32,
         verdicts: verdicts.count as u32,
         vocab_words: vocab.words() as u32,
+        groups: groups.members.len() as u32,
     }
     .to_section();
 
@@ -186,7 +188,7 @@ pub fn compile(
     Ok(Artifact { bytes, stats: stages.stats, warnings: warnings.collect() })
 }
 
-fn facts(grammar: &Grammar, table: &LrTable, follow: &Follow) -> TerminalFacts {
+fn facts(grammar: &Grammar, table: &LrTable, groups: &Groups, follow: Vec<Vec<u64>>) -> TerminalFacts {
     let count = grammar.terminals.len();
     let width = bits::words(count + 1);
     let (mut ignored, mut usable) = (vec![0; width], vec![0; width]);
@@ -195,16 +197,27 @@ fn facts(grammar: &Grammar, table: &LrTable, follow: &Follow) -> TerminalFacts {
             bits::insert(&mut ignored, t as u32);
         }
     }
+    let mut after: Vec<Vec<(u32, Vec<u64>)>> = vec![Vec::new(); count];
     for state in 0..table.state_count as u32 {
         for (t, actions) in table.row(state) {
-            let shifts = actions.iter().any(|a| matches!(a, Action::Shift(_)));
-            if shifts && (t as usize) < count && !bits::has(&ignored, t) {
+            if t as usize >= count || bits::has(&ignored, t) {
+                continue;
+            }
+            for action in actions {
+                let Action::Shift(to) = *action else { continue };
                 bits::insert(&mut usable, t);
+                let group = groups.of_state[to as usize];
+                let after = &mut after[t as usize];
+                let i = after.iter().position(|(g, _)| *g == group).unwrap_or_else(|| {
+                    after.push((group, vec![0; width]));
+                    after.len() - 1
+                });
+                table.row_terminals(to).iter().for_each(|&next| bits::insert(&mut after[i].1, next));
             }
         }
     }
-    let follow = (0..count as u32).map(|t| follow.after(t).to_vec()).collect();
-    TerminalFacts { count, ignored, usable, follow }
+    after.iter_mut().for_each(|groups| groups.sort_unstable());
+    TerminalFacts { count, ignored, usable, follow, after }
 }
 
 fn terminal_position(grammar: &Grammar, error: &LexerError) -> Option<(u32, u32)> {

@@ -49,7 +49,7 @@ impl Lr<'_> {
             let mut tops = branch.tops.clone();
             for emit in [self.tables.entry_emit.get(i), self.tables.entry_emit2.get(i)] {
                 if emit != NONE {
-                    tops = self.emit(tops, emit);
+                    tops = self.change(tops, emit);
                 }
             }
             if !tops.is_empty() {
@@ -58,8 +58,15 @@ impl Lr<'_> {
         }
     }
 
+    /// The stacks after a change.
+    fn change(self, tops: Tops, change: u32) -> Tops {
+        let mut tops = self.emit_set(tops, self.tables.change_set.get(change as usize));
+        tops.retain(|top| self.tables.change_allows(change, top.symbol()));
+        tops
+    }
+
     /// The stacks after a lexeme that is any of the candidates of `set`.
-    pub(crate) fn emit(self, tops: Tops, set: u32) -> Tops {
+    fn emit_set(self, tops: Tops, set: u32) -> Tops {
         let ignored = self.tables.set_ignored[set as usize] != 0;
         let mut terms = self.tables.set(set);
         match (ignored, terms.len()) {
@@ -97,7 +104,7 @@ impl Lr<'_> {
             } else if cand == NONE {
                 false
             } else {
-                self.can_shift(&self.emit(branch.tops.clone(), cand), end)
+                self.can_shift(&self.emit_set(branch.tops.clone(), cand), end)
             }
         })
     }

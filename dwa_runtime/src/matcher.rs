@@ -95,34 +95,37 @@ impl Compiled {
         Rows { tables: &self.tables, meta: &self.meta, vocab: &self.vocab, caches: &self.caches }
     }
 
-    /// Unite into `verdicts` what holds on the stacks that result from shifting any candidate of `emit`.
-    fn verdicts_after(&self, tops: &Tops, emit: u32, verdicts: &mut [u64]) {
-        let (lr, dwa) = (self.lr(), self.dwa());
+    /// Unite into `verdicts` what holds on the stacks that result from a change, or on `tops` for `NONE`.
+    fn verdicts_after(&self, tops: &Tops, change: u32, verdicts: &mut [u64]) {
+        let (lr, dwa, t) = (self.lr(), self.dwa(), &self.tables);
         let mut read = |stacks: &Tops| {
             for top in stacks {
                 dwa.read(top, verdicts);
                 verdicts[0] |= 1 << ALWAYS;
             }
         };
-        if emit == NONE {
+        if change == NONE {
             return read(tops);
         }
-        if self.tables.set_ignored[emit as usize] != 0 {
+        let set = t.change_set.get(change as usize);
+        if t.set_ignored[set as usize] != 0 {
             read(tops);
         }
-        for t in self.tables.set(emit) {
+        for terminal in t.set(set) {
             if let [top] = &tops[..] {
-                match lr.shift_linear(top, t) {
+                match lr.shift_linear(top, terminal) {
                     Linear::Refused | Linear::Accepted => continue,
                     Linear::Shifted(base, local) => {
-                        dwa.read_local(base, &local, verdicts);
-                        verdicts[0] |= 1 << ALWAYS;
+                        if local.last().is_some_and(|&state| t.change_allows(change, state)) {
+                            dwa.read_local(base, &local, verdicts);
+                            verdicts[0] |= 1 << ALWAYS;
+                        }
                         continue;
                     }
                     Linear::Forks => {}
                 }
             }
-            for top in &lr.shift(tops, t) {
+            for top in lr.shift(tops, terminal).iter().filter(|top| t.change_allows(change, top.symbol())) {
                 dwa.read(top, verdicts);
                 verdicts[0] |= 1 << ALWAYS;
             }

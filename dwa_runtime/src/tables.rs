@@ -134,9 +134,9 @@ sections! {
     lexer_rows: Id,
     /// Alternatives of each entry.
     entry_start: Id,
-    /// Candidate set that an alternative emits first, or `NONE`.
+    /// Change that an alternative makes, or `NONE`.
     entry_emit: Id,
-    /// Candidate set that it emits second, or `NONE`.
+    /// Its second change, or `NONE`.
     entry_emit2: Id,
     /// State it goes to.
     entry_next: Id,
@@ -150,6 +150,13 @@ sections! {
     set_terms: Id,
     /// 1 if the set contains an ignored terminal.
     set_ignored: u8,
+
+    /// Changes that emissions make to stacks: the candidates, one of which is shifted, ...
+    change_set: Id,
+    /// ... and the set of lexer groups of which the LR state on top then must be, or `NONE` for any.
+    change_groups: Id,
+    /// Sets of lexer groups, all of one width.
+    group_sets: u64,
 
     // LR tables.
     /// Shifts of each LR state.
@@ -178,6 +185,8 @@ sections! {
     prod_len: Id,
 
     // Parser DWA.
+    /// Lexer group of each LR state.
+    lr_group: Id,
     /// What the automaton reads for each LR state.
     lr_class: Id,
     /// Edges of each state that differ from its default.
@@ -218,7 +227,7 @@ sections! {
     run_bits: u32,
     /// Groups of each lexer state's recipe.
     group_start: Id,
-    /// Candidate set that a group's stacks were shifted by, or `NONE` for the stack as it is.
+    /// Change that a group's stacks went through, or `NONE` for the stack as it is.
     group_emit: Id,
     /// `GROUP_ENDS`.
     group_flags: u8,
@@ -259,6 +268,8 @@ pub struct Meta {
     pub verdicts: u32,
     /// Words of a bitmask row.
     pub vocab_words: u32,
+    /// Lexer groups.
+    pub groups: u32,
 }
 
 impl Meta {
@@ -274,13 +285,21 @@ impl Meta {
 
     /// As stored.
     pub fn to_section(self) -> Vec<u32> {
-        vec![self.terminals, self.nonterminals, self.productions, self.classes, self.verdicts, self.vocab_words]
+        vec![
+            self.terminals,
+            self.nonterminals,
+            self.productions,
+            self.classes,
+            self.verdicts,
+            self.vocab_words,
+            self.groups,
+        ]
     }
 
     pub(crate) fn from_section(meta: &[u32]) -> Option<Self> {
         match *meta {
-            [terminals, nonterminals, productions, classes, verdicts, vocab_words] => {
-                Some(Meta { terminals, nonterminals, productions, classes, verdicts, vocab_words })
+            [terminals, nonterminals, productions, classes, verdicts, vocab_words, groups] => {
+                Some(Meta { terminals, nonterminals, productions, classes, verdicts, vocab_words, groups })
             }
             _ => None,
         }
@@ -321,6 +340,24 @@ impl Tables {
             state if state < states => Step::To(state),
             entry => Step::Entry(entry - states),
         }
+    }
+
+    /// Whether an LR state can be on top after a change.
+    #[inline]
+    pub(crate) fn change_allows(&self, change: u32, state: u32) -> bool {
+        match self.change_groups.get(change as usize) {
+            NONE => true,
+            set => {
+                let group = self.lr_group.get(state as usize);
+                let width = self.group_width();
+                self.group_sets[set as usize * width + group as usize / 64] >> (group % 64) & 1 == 1
+            }
+        }
+    }
+
+    /// Words of a set of lexer groups.
+    fn group_width(&self) -> usize {
+        (self.meta[6] as usize).div_ceil(64)
     }
 
     /// Members of a terminal set, ignored and reject terminals left out.

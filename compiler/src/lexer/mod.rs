@@ -22,6 +22,7 @@
 
 mod boolean;
 mod determinize;
+mod groups;
 mod minimize;
 mod nfa;
 mod separability;
@@ -30,9 +31,10 @@ mod tests;
 mod utf8;
 mod watched;
 
+pub use groups::{GroupedDfa, Groups};
 pub use separability::{Report, build_watched};
 pub use watched::{
-    Alternative, DEAD_ENTRY, Entry, NONE, TermSet, TermSets, TerminalFacts, TooManyStates, WatchedLexer,
+    Alternative, DEAD_ENTRY, Emission, Entry, NONE, TermSet, TermSets, TerminalFacts, TooManyStates, WatchedLexer,
 };
 
 use rustc_hash::FxHashMap;

@@ -1,14 +1,14 @@
 //! Separability: can what is pending really end as terminal `t` with something that may follow it?
 //!
 //! For a state x and t ∈ live(x) some continuation that completes no watcher must end the lexeme as t where the next byte
-//! can start a terminal of FOLLOW(t). Where this fails for every follower, x is a *trap* for t and t is taken out of live(x);
-//! this is repeated, since followers can be trapped in turn. Where it fails for some followers only, a [`Report`] says so:
-//! masks are then exact for the engine's rule but a dead end may be reachable.
+//! can start a terminal of FOLLOW(t), in a row that shifting t leads to. Where this fails for every follower, x is a *trap*
+//! for t and t is taken out of live(x); this is repeated, since followers can be trapped in turn. Where it fails for some
+//! followers only, a [`Report`] says so: masks are then exact for the engine's rule but a dead end may be reachable.
 //!
 //! Source: the project's own analysis; the pairwise rule of terminals alone is not enough.
 
-use super::LexerDfa;
-use super::watched::{Main, Raw, Short, TerminalFacts, TooManyStates, WatchedLexer, edge_starts, propagate};
+use super::groups::GroupedDfa;
+use super::watched::{Afters, Goes, Raw, TerminalFacts, TooManyStates, WatchedLexer, edge_starts, propagate};
 use crate::bits;
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ const MAX_REPORTS: usize = 1000;
 /// # Errors
 /// [`TooManyStates`] past `max_states`.
 pub fn build_watched(
-    dfa: &LexerDfa,
+    dfa: &GroupedDfa,
     facts: &TerminalFacts,
     max_states: usize,
 ) -> Result<(WatchedLexer, Vec<Report>), TooManyStates> {
@@ -47,45 +47,107 @@ pub fn build_watched(
     }
     let reports = analysis.reports();
     let Analysis { live, ended, .. } = analysis;
+    let ended = ended.into_iter().map(|(end, (alive, _))| (end, alive)).collect();
     Ok((raw.finish(&live, &ended), reports))
 }
 
+/// A way for a lexeme to end: the last state inside it, and where to look up what can come then, by next group.
+type Ending = (u32, Vec<(usize, u32)>);
+
 struct Analysis<'a> {
     raw: &'a Raw<'a>,
+    groups: usize,
     /// Edges inside a lexeme, (target, source), sorted.
     inside: Vec<(u32, u32)>,
     inside_start: Vec<usize>,
-    /// For each terminal the states x whose lexeme can end as it, with the state whose followers then count.
-    endings: Vec<Vec<(u32, u32)>>,
+    /// For each terminal the ways a lexeme can end as it.
+    endings: Vec<Vec<Ending>>,
     /// live(x).
     live: Vec<Vec<u64>>,
-    /// What a lexeme that ends at once can be: by DFA state and the state after it, the candidates that are no traps.
-    ended: FxHashMap<(u32, u32), Vec<u64>>,
-    /// sep(x): what the next byte can start, if the lexeme ends in x; closed through ignored terminals.
+    /// What a lexeme that ends at once can be, traps left out, and where it leads; by [`Goes::end`].
+    ended: FxHashMap<(u32, u32), (Vec<u64>, Afters)>,
+    /// sep(x) for each next group: what the next byte can start, if the lexeme ends in x; closed through ignored
+    /// terminals. See [`Self::slot`].
     followers: Vec<Vec<u64>>,
 }
 
 impl<'a> Analysis<'a> {
     fn new(raw: &'a Raw<'a>) -> Self {
         let n = raw.states.len() as u32;
-        let mut inside: Vec<(u32, u32)> = (0..n)
-            .flat_map(|x| {
-                raw.steps_of(x).filter_map(move |(main, _)| match main {
-                    Main::To(to) if raw.states[x as usize].0 != 0 => Some((*to, x)),
-                    _ => None,
-                })
-            })
-            .collect();
+        let mut inside: Vec<(u32, u32)> = Vec::new();
+        let mut ended = FxHashMap::default();
+        let mut note = |goes: &Goes| {
+            if let (Some(end), Goes::Ends(p, afters)) = (goes.end(), goes) {
+                ended.entry(end).or_insert_with(|| (raw.cand[*p as usize].to_vec(), afters.clone()));
+            }
+        };
+        for x in 0..n {
+            for (main, shorts) in raw.steps_of(x) {
+                note(main);
+                shorts.iter().for_each(|short| note(&short.goes));
+                if let (Goes::To(to), false) = (main, raw.is_start(x)) {
+                    inside.push((*to, x));
+                }
+            }
+        }
         inside.sort_unstable();
         inside.dedup();
         let inside_start = edge_starts(&inside, n as usize);
-        let mut ended = FxHashMap::default();
-        for (main, short) in raw.main.iter().zip(&raw.short) {
-            for end in [main.end(), short.end()].into_iter().flatten() {
-                ended.entry(end).or_insert_with(|| raw.cand[end.0 as usize].to_vec());
+        let groups = raw.dfa.starts.len();
+        let mut analysis = Analysis {
+            raw,
+            groups,
+            inside,
+            inside_start,
+            endings: Vec::new(),
+            live: Vec::new(),
+            ended,
+            followers: Vec::new(),
+        };
+        analysis.endings = analysis.find_endings();
+        analysis
+    }
+
+    /// Where `followers` has what can come after a lexeme that ends in `x`, if the next one is of `group`. A state between
+    /// lexemes stands for "just ended" and has a slot for its own group only.
+    fn slot(&self, x: u32, group: u32) -> usize {
+        x as usize * self.groups + group as usize
+    }
+
+    fn find_endings(&self) -> Vec<Vec<Ending>> {
+        let raw = self.raw;
+        let facts = raw.facts;
+        let mut endings = vec![Vec::new(); facts.count];
+        for x in (0..raw.states.len() as u32).filter(|&x| !raw.is_start(x)) {
+            for t in bits::iter(raw.cand_of(x)) {
+                let slots = if bits::has(&facts.ignored, t) {
+                    vec![(self.slot(x, raw.group_of(x)), raw.group_of(x))]
+                } else {
+                    facts.after[t as usize].iter().map(|(g, _)| (self.slot(x, *g), *g)).collect()
+                };
+                endings[t as usize].push((x, slots));
+            }
+            for (main, _) in raw.steps_of(x) {
+                let Goes::Ends(p, afters) = main else { continue };
+                for t in bits::iter(&raw.cand[*p as usize]) {
+                    endings[t as usize].push((x, self.slots_after(t, afters)));
+                }
             }
         }
-        Analysis { raw, inside, inside_start, endings: endings(raw), live: Vec::new(), ended, followers: Vec::new() }
+        for list in &mut endings {
+            list.sort_unstable();
+            list.dedup();
+        }
+        endings
+    }
+
+    /// The slots of those ways on from a lexeme's end that are open to terminal `t`.
+    fn slots_after(&self, t: u32, afters: &Afters) -> Vec<(usize, u32)> {
+        let facts = self.raw.facts;
+        let ignored = bits::has(&facts.ignored, t);
+        let open =
+            afters.iter().filter(|a| a.ignored == ignored && (ignored || facts.rows_after(t, a.group).is_some()));
+        open.map(|a| (self.slot(a.state, a.group), a.group)).collect()
     }
 
     fn find_live(&mut self, trapped: &[Vec<u64>]) {
@@ -93,11 +155,9 @@ impl<'a> Analysis<'a> {
         let own = (0..raw.states.len() as u32)
             .map(|x| {
                 let mut set = raw.cand_of(x).to_vec();
-                if raw.states[x as usize].0 != 0 {
-                    for (main, _) in raw.steps_of(x) {
-                        if let Some(end) = main.end() {
-                            bits::unite(&mut set, &self.ended[&end]);
-                        }
+                if !raw.is_start(x) {
+                    for end in raw.steps_of(x).filter_map(|(main, _)| main.end()) {
+                        bits::unite(&mut set, &self.ended[&end].0);
                     }
                 }
                 set
@@ -111,51 +171,60 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Least solution of: followers(x) ⊇ live(y) and after_ignored(y) for every lexeme y that can start when x's ends;
-    /// after_ignored(y) ⊇ followers(z) for every z inside y's lexeme that ends as an ignored terminal.
+    /// Least solution of: followers(x, g) ⊇ live(y) and after_ignored(y) for every lexeme y of group g that can start when
+    /// x's ends; after_ignored(y) ⊇ followers(z, g) for every z inside y's lexeme, of group g, that ends as an ignored
+    /// terminal.
     fn find_followers(&mut self) {
         let raw = self.raw;
         let n = raw.states.len();
         let ignored = &raw.facts.ignored;
-        // Nodes 0..n are followers(x), n..2n after_ignored(x). A state between lexemes stands for "just ended".
-        let mut sets = vec![vec![0u64; raw.width]; 2 * n];
+        // after_ignored(y) comes after all slots.
+        let after_ignored = |y: u32| (n * self.groups) as u32 + y;
+        let mut sets = vec![vec![0u64; raw.width]; n * self.groups + n];
         let mut edges: Vec<(u32, u32)> = Vec::new();
+        let start = |sets: &mut Vec<Vec<u64>>, slot: usize, goes: &Goes, edges: &mut Vec<(u32, u32)>| match goes {
+            Goes::Dead => {}
+            Goes::To(y) => {
+                bits::unite(&mut sets[slot], &self.live[*y as usize]);
+                edges.push((slot as u32, after_ignored(*y)));
+            }
+            Goes::Ends(..) => {
+                let (alive, afters) = &self.ended[&goes.end().unwrap_or_default()];
+                bits::unite(&mut sets[slot], alive);
+                if bits::meets(alive, ignored) {
+                    let on = afters.iter().filter(|a| a.ignored);
+                    edges.extend(on.map(|a| (slot as u32, self.slot(a.state, a.group) as u32)));
+                }
+            }
+        };
         for x in 0..n as u32 {
-            let between = raw.states[x as usize].0 == 0;
-            for (main, short) in raw.steps_of(x) {
-                // What starts with this byte once the lexeme has ended.
-                let (starts, ends) = match (between, main, short) {
-                    (true, Main::To(to), _) | (false, _, Short::To(to)) => (Some(*to), None),
-                    (true, Main::Ends(p, to), _) | (false, _, Short::Ends(p, to)) => (None, Some((*p, *to))),
-                    _ => (None, None),
-                };
-                if let Some(y) = starts {
-                    bits::unite(&mut sets[x as usize], &self.live[y as usize]);
-                    edges.push((x, n as u32 + y));
-                }
-                if let Some(end) = ends {
-                    bits::unite(&mut sets[x as usize], &self.ended[&end]);
-                    if bits::meets(&self.ended[&end], ignored) {
-                        edges.push((x, end.1));
-                    }
-                }
-                if between {
+            let group = raw.group_of(x);
+            for (main, shorts) in raw.steps_of(x) {
+                if raw.is_start(x) {
+                    start(&mut sets, self.slot(x, group), main, &mut edges);
                     continue;
                 }
+                for short in shorts {
+                    start(&mut sets, self.slot(x, short.group), &short.goes, &mut edges);
+                }
                 match main {
-                    Main::To(to) => edges.push((n as u32 + x, n as u32 + to)),
-                    Main::Ends(p, after) if bits::meets(&self.ended[&(*p, *after)], ignored) => {
-                        edges.push((n as u32 + x, *after));
+                    Goes::Dead => {}
+                    Goes::To(to) => edges.push((after_ignored(x), after_ignored(*to))),
+                    Goes::Ends(..) => {
+                        let (alive, afters) = &self.ended[&main.end().unwrap_or_default()];
+                        if bits::meets(alive, ignored) {
+                            let on = afters.iter().filter(|a| a.ignored);
+                            edges.extend(on.map(|a| (after_ignored(x), self.slot(a.state, a.group) as u32)));
+                        }
                     }
-                    _ => {}
                 }
             }
             if bits::meets(raw.cand_of(x), ignored) {
-                edges.push((n as u32 + x, x));
+                edges.push((after_ignored(x), self.slot(x, group) as u32));
             }
         }
         sets = propagate(sets, edges.into_iter());
-        sets.truncate(n);
+        sets.truncate(n * self.groups);
         self.followers = sets;
     }
 
@@ -168,24 +237,50 @@ impl<'a> Analysis<'a> {
         })
     }
 
+    /// Followers of `t` that can be cut from it, looked up in `slots`.
+    fn separable(&self, t: u32, slots: &[(usize, u32)]) -> Vec<u64> {
+        let facts = self.raw.facts;
+        let mut found = vec![0; self.raw.width];
+        for &(slot, group) in slots {
+            let rows = facts.rows_after(t, group);
+            let follow = &facts.follow[t as usize];
+            for (i, word) in found.iter_mut().enumerate() {
+                let possible = match rows {
+                    Some(rows) => rows[i] & follow[i],
+                    // Anything can come after an ignored lexeme.
+                    None => facts.usable[i],
+                };
+                *word |= self.followers[slot][i] & possible;
+            }
+        }
+        found
+    }
+
     fn find_traps(&mut self, trapped: &mut [Vec<u64>]) -> bool {
         let mut found = false;
         let checked: Vec<u32> = self.checked().collect();
         for t in checked {
-            let follow = &self.raw.facts.follow[t as usize];
-            for (&(_, after), set) in &mut self.ended {
-                if bits::has(set, t) && !bits::meets(&self.followers[after as usize], follow) {
-                    bits::remove(set, t);
-                    found = true;
+            let trapped_ends: Vec<(u32, u32)> = self
+                .ended
+                .iter()
+                .filter(|(_, (alive, afters))| {
+                    bits::has(alive, t) && bits::is_empty(&self.separable(t, &self.slots_after(t, afters)))
+                })
+                .map(|(end, _)| *end)
+                .collect();
+            for end in trapped_ends {
+                found = true;
+                if let Some((alive, _)) = self.ended.get_mut(&end) {
+                    bits::remove(alive, t);
                 }
             }
+            let good = |(_, slots): &&Ending| !bits::is_empty(&self.separable(t, slots));
             let endings = &self.endings[t as usize];
-            let good = |&(_, end): &(u32, u32)| bits::meets(&self.followers[end as usize], follow);
-            if endings.iter().all(good) {
+            if endings.iter().all(|e| good(&e)) {
                 continue;
             }
             let mut fine = vec![false; self.live.len()];
-            let mut queue: Vec<u32> = endings.iter().filter(|e| good(e)).map(|e| e.0).collect();
+            let mut queue: Vec<u32> = endings.iter().filter(good).map(|e| e.0).collect();
             while let Some(x) = queue.pop() {
                 if !std::mem::replace(&mut fine[x as usize], true) {
                     let range = self.inside_start[x as usize]..self.inside_start[x as usize + 1];
@@ -193,7 +288,7 @@ impl<'a> Analysis<'a> {
                 }
             }
             for x in 0..self.live.len() {
-                if !fine[x] && bits::has(&self.live[x], t) && self.raw.states[x].0 != 0 {
+                if !fine[x] && bits::has(&self.live[x], t) && !self.raw.is_start(x as u32) {
                     bits::insert(&mut trapped[x], t);
                     found = true;
                 }
@@ -209,29 +304,29 @@ impl<'a> Analysis<'a> {
         let mut reported_terminals = facts.usable.clone();
         bits::unite(&mut reported_terminals, &facts.ignored);
         for t in bits::iter(&reported_terminals) {
-            // Anything can come after an ignored lexeme.
             let ignored = bits::has(&facts.ignored, t);
             let mut follow = if ignored { facts.usable.clone() } else { facts.follow[t as usize].clone() };
             bits::remove(&mut follow, end);
             let endings = &self.endings[t as usize];
-            let covers =
-                |&(_, at): &(u32, u32)| follow.iter().zip(&self.followers[at as usize]).all(|(f, s)| f & !s == 0);
-            if endings.iter().all(covers) {
+            let misses = |found: &[u64]| follow.iter().zip(found).any(|(f, s)| f & !s != 0);
+            if endings.iter().all(|(_, slots)| !misses(&self.separable(t, slots))) {
                 continue;
             }
             let mut reach = vec![vec![0u64; self.raw.width]; self.live.len()];
-            for &(x, at) in endings {
-                let source = self.followers[at as usize].clone();
-                bits::unite(&mut reach[x as usize], &source);
+            for (x, slots) in endings {
+                bits::unite(&mut reach[*x as usize], &self.separable(t, slots));
             }
             let reach = propagate(reach, self.inside.iter().map(|&(to, from)| (from, to)));
             let mut reported = vec![0u64; self.raw.width];
             for x in 0..self.live.len() {
-                if !bits::has(&self.live[x], t) || self.raw.states[x].0 == 0 {
+                if !bits::has(&self.live[x], t) || self.raw.is_start(x as u32) {
                     continue;
                 }
+                // In contextual mode an ignored lexeme is followed by what its own group knows.
+                let known = self.raw.dfa.starts[self.raw.group_of(x as u32) as usize];
                 for follower in bits::iter(&follow) {
-                    if !bits::has(&reach[x], follower) && !bits::has(&reported, follower) {
+                    let possible = !ignored || self.groups == 1 || bits::has(self.raw.live_at(known), follower);
+                    if possible && !bits::has(&reach[x], follower) && !bits::has(&reported, follower) {
                         bits::insert(&mut reported, follower);
                         reports.push(Report { text: self.raw.text(x as u32), terminal: t, follower });
                     }
@@ -244,21 +339,4 @@ impl<'a> Analysis<'a> {
         reports.truncate(MAX_REPORTS);
         reports
     }
-}
-
-fn endings(raw: &Raw<'_>) -> Vec<Vec<(u32, u32)>> {
-    let mut endings = vec![Vec::new(); raw.facts.count];
-    for x in (0..raw.states.len() as u32).filter(|&x| raw.states[x as usize].0 != 0) {
-        bits::iter(raw.cand_of(x)).for_each(|t| endings[t as usize].push((x, x)));
-        for (main, _) in raw.steps_of(x) {
-            if let Main::Ends(p, after) = main {
-                bits::iter(&raw.cand[*p as usize]).for_each(|t| endings[t as usize].push((x, *after)));
-            }
-        }
-    }
-    for list in &mut endings {
-        list.sort_unstable();
-        list.dedup();
-    }
-    endings
 }

@@ -1,9 +1,10 @@
 //! The watched lexer: the lexer DFA with delayed emission and backtracking made explicit.
 //!
-//! A state is x = (q, W): a DFA state and the watchers, DFA states in which a longer match may still come that would undo
-//! an emission already made. W is nearly always empty. State 0 is the start of a lexeme without watchers. A step has
-//! at most two alternatives, the main one and the short one, and an alternative emits up to two candidate sets: of the
-//! lexeme that ended before the byte, and of a lexeme that is this one byte and cannot go on.
+//! A state is x = (q, W): a DFA state (which knows its lexer group) and the watchers, DFA states in which a longer match may
+//! still come that would undo an emission already made. W is nearly always empty. State 0 is the start of the text. A step
+//! has a main alternative and short ones, one for each group that the next lexeme can be of: which, only the LR state on
+//! top after the shift can tell, so an emission says which group it expects. An alternative has up to two emissions: of
+//! the lexeme that ended before the byte, and of a lexeme that is this one byte and cannot go on.
 //!
 //! Invariants
 //! 1. An alternative exists only if it can matter: what is pending in its target can still become a terminal that may
@@ -11,7 +12,8 @@
 //! 2. Candidate and live sets hold only terminals that some stack can shift; ignored ones are a flag.
 //! 3. `live` is after trap removal ([`super::separability`]).
 
-use super::{DEAD, LexerDfa};
+use super::DEAD;
+use super::groups::GroupedDfa;
 use crate::bits;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -31,6 +33,24 @@ pub struct TerminalFacts {
     pub usable: Vec<u64>,
     /// What may follow each terminal in a sentence.
     pub follow: Vec<Vec<u64>>,
+    /// Groups that the next lexeme can be of after each terminal, with the terminals of the rows in question.
+    pub after: Vec<Vec<(u32, Vec<u64>)>>,
+}
+
+impl TerminalFacts {
+    /// Terminals of the rows of group `group` that shifting `t` can lead to; `None` if it leads to none.
+    pub fn rows_after(&self, t: u32, group: u32) -> Option<&[u64]> {
+        self.after[t as usize].iter().find(|(g, _)| *g == group).map(|(_, rows)| &rows[..])
+    }
+}
+
+/// What a lexeme turned out to be: some of its candidates, and the group that the next lexeme is then of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Emission {
+    /// Candidates: usable ones, or, as a set without members, ignored ones.
+    pub set: u32,
+    /// Group, or `NONE` after ignored ones, which change nothing.
+    pub group: u32,
 }
 
 /// A set of terminals as the runtime stores it.
@@ -66,7 +86,7 @@ impl TermSets {
 /// One way a step can go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Alternative {
-    /// Candidate sets emitted, in order; `NONE` where nothing is.
+    /// Emissions, in order; `NONE` where nothing is emitted.
     pub emit: [u32; 2],
     /// Next state.
     pub next: u32,
@@ -91,10 +111,18 @@ pub struct WatchedLexer {
     pub entries: Vec<Entry>,
     /// Candidate set if the lexeme ended here, or `NONE`.
     pub cand: Vec<u32>,
+    /// The same as emissions, ignored candidates left out.
+    pub cand_emissions: Vec<SmallVec<[u32; 1]>>,
+    /// State in which a lexeme of each group starts without watchers; `NONE` if none ever does.
+    pub starts: Vec<u32>,
+    /// Group of each state.
+    pub group: Vec<u32>,
     /// Live set, or `NONE` between lexemes.
     pub live: Vec<u32>,
     /// All sets.
     pub sets: TermSets,
+    /// All emissions.
+    pub emissions: Vec<Emission>,
     /// States with watchers.
     pub watched_states: usize,
 }
@@ -123,55 +151,62 @@ impl WatchedLexer {
     }
 }
 
-/// The main way on from a state under one byte class.
+/// Where a lexeme's end leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Main {
-    Dead,
-    /// Still inside the lexeme.
-    To(u32),
-    /// The lexeme ends with this byte, in that (raw) DFA state; the next lexeme starts in that state.
-    Ends(u32, u32),
+pub(super) struct After {
+    /// Whether it is for ignored candidates; else it is for those that can be followed by a lexeme of `group`.
+    pub ignored: bool,
+    /// Group of the next lexeme.
+    pub group: u32,
+    /// State in which it starts, or, for a short way, is.
+    pub state: u32,
 }
 
-/// The short way on: the lexeme ended before the byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Short {
+/// Ends of a lexeme, by candidates and next group.
+pub(super) type Afters = SmallVec<[After; 1]>;
+
+/// The main way on from a state under one byte class, or what a byte starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Goes {
+    /// Nowhere.
     Dead,
-    /// The byte starts a lexeme that goes on.
+    /// Inside the lexeme.
     To(u32),
-    /// The byte is a lexeme: DFA state it ends in, and the state after it.
-    Ends(u32, u32),
+    /// The lexeme ends with this byte, in that DFA state; `Afters` is not empty.
+    Ends(u32, Afters),
 }
 
-impl Main {
-    pub(super) fn end(self) -> Option<(u32, u32)> {
+impl Goes {
+    /// Names the end of a lexeme: its DFA state, and a state from which the watchers can be told.
+    pub(super) fn end(&self) -> Option<(u32, u32)> {
         match self {
-            Main::Ends(p, after) => Some((p, after)),
+            Goes::Ends(p, afters) => Some((*p, afters[0].state)),
             _ => None,
         }
     }
 }
 
-impl Short {
-    pub(super) fn end(self) -> Option<(u32, u32)> {
-        match self {
-            Short::Ends(p, after) => Some((p, after)),
-            _ => None,
-        }
-    }
+/// A short way on: the lexeme ended before the byte, which starts the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Short {
+    pub ignored: bool,
+    pub group: u32,
+    pub goes: Goes,
 }
 
 /// All states that bytes can lead to, before anything is known to be a trap.
 pub(super) struct Raw<'a> {
-    pub dfa: &'a LexerDfa,
+    pub dfa: &'a GroupedDfa,
     pub facts: &'a TerminalFacts,
     pub width: usize,
     /// DFA state and watchers of each state.
     pub states: Vec<(u32, Box<[u32]>)>,
-    pub main: Vec<Main>,
-    pub short: Vec<Short>,
+    pub main: Vec<Goes>,
+    pub short: Vec<SmallVec<[Short; 1]>>,
     /// Usable and ignored candidates of each DFA state, as bits.
     pub cand: Vec<Box<[u64]>>,
+    /// What a lexeme can become from each DFA state, watchers aside.
+    unwatched: Vec<Vec<u64>>,
     /// First state that each state was met from, with the byte class: gives a shortest text.
     pub met: Vec<(u32, u8)>,
     ids: FxHashMap<(u32, Box<[u32]>), u32>,
@@ -179,7 +214,7 @@ pub(super) struct Raw<'a> {
 
 impl<'a> Raw<'a> {
     pub(super) fn explore(
-        dfa: &'a LexerDfa,
+        dfa: &'a GroupedDfa,
         facts: &'a TerminalFacts,
         max_states: usize,
     ) -> Result<Self, TooManyStates> {
@@ -189,7 +224,7 @@ impl<'a> Raw<'a> {
         let cand: Vec<Box<[u64]>> = (0..dfa.state_count() as u32)
             .map(|q| {
                 let mut set = vec![0; width];
-                for &t in dfa.candidates(q) {
+                for &t in &dfa.candidates[q as usize] {
                     if bits::has(&known, t) {
                         bits::insert(&mut set, t);
                     }
@@ -205,11 +240,12 @@ impl<'a> Raw<'a> {
             main: Vec::new(),
             short: Vec::new(),
             cand,
+            unwatched: Vec::new(),
             met: Vec::new(),
             ids: FxHashMap::default(),
         };
         let live_unwatched = raw.live_of_dfa();
-        raw.state(0, Box::new([]), (0, 0));
+        raw.state(dfa.starts[0], Box::new([]), (0, 0));
         let mut x = 0;
         while x < raw.states.len() {
             for class in 0..dfa.class_count {
@@ -222,6 +258,7 @@ impl<'a> Raw<'a> {
             }
             x += 1;
         }
+        raw.unwatched = live_unwatched;
         Ok(raw)
     }
 
@@ -243,7 +280,7 @@ impl<'a> Raw<'a> {
     }
 
     fn accepts(&self, q: u32) -> bool {
-        self.dfa.cand[q as usize] != 0
+        !self.dfa.candidates[q as usize].is_empty()
     }
 
     /// Whether the lexeme cannot go on from here, so that it is emitted at once.
@@ -259,13 +296,13 @@ impl<'a> Raw<'a> {
         propagate(self.cand.iter().map(|c| c.to_vec()).collect(), edges)
     }
 
-    fn step(&mut self, x: u32, class: usize, live: &[Vec<u64>]) -> (Main, Short) {
+    fn step(&mut self, x: u32, class: usize, live: &[Vec<u64>]) -> (Goes, SmallVec<[Short; 1]>) {
         let (q, watchers) = self.states[x as usize].clone();
         let mut advanced: Vec<u32> = Vec::with_capacity(watchers.len() + 1);
         for &w in &watchers {
             match self.delta(w, class) {
                 None => {}
-                Some(w) if self.accepts(w) => return (Main::Dead, Short::Dead),
+                Some(w) if self.accepts(w) => return (Goes::Dead, SmallVec::new()),
                 Some(w) => advanced.push(w),
             }
         }
@@ -277,48 +314,90 @@ impl<'a> Raw<'a> {
         let from = (x, class as u8);
         let longer = self.delta(q, class);
         let main = match longer {
-            Some(p) if !bits::is_empty(&live[p as usize]) => {
-                let watchers = sorted(advanced.clone());
-                if self.is_final(p) {
-                    Main::Ends(p, self.state(0, watchers, from))
-                } else {
-                    Main::To(self.state(p, watchers, from))
-                }
-            }
-            _ => Main::Dead,
+            Some(p) => self.arrive(p, sorted(advanced.clone()), from, live),
+            None => Goes::Dead,
         };
         let emitted = self.cand[q as usize].clone();
-        let may_stop = !bits::is_empty(&emitted) && longer.is_none_or(|p| !self.accepts(p));
-        let short = match self.delta(0, class) {
-            Some(r) if may_stop && self.may_follow(&emitted, &live[r as usize]) => {
-                advanced.extend(longer);
-                let watchers = sorted(advanced);
-                if self.is_final(r) {
-                    Short::Ends(r, self.state(0, watchers, from))
-                } else {
-                    Short::To(self.state(r, watchers, from))
+        let mut shorts: SmallVec<[Short; 1]> = SmallVec::new();
+        if !bits::is_empty(&emitted) && longer.is_none_or(|p| !self.accepts(p)) {
+            advanced.extend(longer);
+            let watchers = sorted(advanced);
+            for (ignored, group) in self.next_groups(&emitted, self.dfa.group[q as usize]) {
+                let Some(r) = self.delta(self.dfa.starts[group as usize], class) else { continue };
+                if ignored || self.may_follow(&emitted, &live[r as usize]) {
+                    let goes = self.arrive(r, watchers.clone(), from, live);
+                    if goes != Goes::Dead {
+                        shorts.push(Short { ignored, group, goes });
+                    }
                 }
             }
-            _ => Short::Dead,
-        };
-        (main, short)
+        }
+        (main, shorts)
     }
 
-    /// Whether some terminal of `next` can come after some candidate of `emitted`.
-    pub(super) fn may_follow(&self, emitted: &[u64], next: &[u64]) -> bool {
-        if bits::is_empty(next) {
-            return false;
+    /// What it means to come to a DFA state inside a lexeme.
+    fn arrive(&mut self, p: u32, watchers: Box<[u32]>, from: (u32, u8), live: &[Vec<u64>]) -> Goes {
+        if bits::is_empty(&live[p as usize]) {
+            return Goes::Dead;
         }
-        bits::meets(emitted, &self.facts.ignored)
-            || bits::meets(next, &self.facts.ignored)
-            || bits::iter(emitted).any(|t| bits::meets(&self.facts.follow[t as usize], next))
+        if !self.is_final(p) {
+            return Goes::To(self.state(p, watchers, from));
+        }
+        let candidates = self.cand[p as usize].clone();
+        let groups = self.next_groups(&candidates, self.dfa.group[p as usize]);
+        let after = groups.into_iter().map(|(ignored, group)| {
+            let state = self.state(self.dfa.starts[group as usize], watchers.clone(), from);
+            After { ignored, group, state }
+        });
+        let afters: Afters = after.collect();
+        if afters.is_empty() { Goes::Dead } else { Goes::Ends(p, afters) }
+    }
+
+    /// Groups that the next lexeme can be of after these candidates of a lexeme of `group`: first the same one, if there
+    /// are ignored candidates, then those after the others.
+    fn next_groups(&self, candidates: &[u64], group: u32) -> SmallVec<[(bool, u32); 2]> {
+        let mut groups: SmallVec<[(bool, u32); 2]> = SmallVec::new();
+        if bits::meets(candidates, &self.facts.ignored) {
+            groups.push((true, group));
+        }
+        let from = groups.len();
+        for t in bits::iter(candidates).filter(|&t| bits::has(&self.facts.usable, t)) {
+            groups.extend(self.facts.after[t as usize].iter().map(|(g, _)| (false, *g)));
+        }
+        groups[from..].sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// Whether a state is between lexemes.
+    pub(super) fn is_start(&self, x: u32) -> bool {
+        let q = self.states[x as usize].0;
+        self.dfa.starts[self.dfa.group[q as usize] as usize] == q
+    }
+
+    /// What a lexeme can become from a DFA state, watchers aside.
+    pub(super) fn live_at(&self, q: u32) -> &[u64] {
+        &self.unwatched[q as usize]
+    }
+
+    pub(super) fn group_of(&self, x: u32) -> u32 {
+        self.dfa.group[self.states[x as usize].0 as usize]
+    }
+
+    /// Whether some terminal of `next` can come after some usable candidate of `emitted`.
+    pub(super) fn may_follow(&self, emitted: &[u64], next: &[u64]) -> bool {
+        if bits::meets(next, &self.facts.ignored) {
+            return !bits::is_empty(emitted);
+        }
+        let usable = bits::iter(emitted).filter(|&t| bits::has(&self.facts.usable, t));
+        usable.into_iter().any(|t| bits::meets(&self.facts.follow[t as usize], next))
     }
 
     pub(super) fn cand_of(&self, x: u32) -> &[u64] {
         &self.cand[self.states[x as usize].0 as usize]
     }
 
-    pub(super) fn steps_of(&self, x: u32) -> impl Iterator<Item = (&Main, &Short)> {
+    pub(super) fn steps_of(&self, x: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
         let range = x as usize * self.dfa.class_count..(x as usize + 1) * self.dfa.class_count;
         self.main[range.clone()].iter().zip(&self.short[range])
     }
@@ -339,72 +418,58 @@ impl<'a> Raw<'a> {
     /// The lexer with what `live` leaves alive, states renumbered in breadth-first order. `ended` has the candidates of
     /// lexemes that end at once. What is a trap is not emitted either: nothing could come after it.
     pub(super) fn finish(self, live: &[Vec<u64>], ended: &FxHashMap<(u32, u32), Vec<u64>>) -> WatchedLexer {
-        let classes = self.dfa.class_count;
-        let mut out = WatchedLexer {
-            byte_class: self.dfa.byte_class,
-            classes,
-            steps: Vec::new(),
-            entries: vec![Entry::new()],
-            cand: Vec::new(),
-            live: Vec::new(),
-            sets: TermSets::default(),
-            watched_states: 0,
+        let mut finish = Finish {
+            number: vec![NONE; self.states.len()],
+            order: VecDeque::from([0]),
+            count: 1,
+            emission_ids: FxHashMap::default(),
+            out: WatchedLexer {
+                byte_class: self.dfa.byte_class,
+                classes: self.dfa.class_count,
+                steps: Vec::new(),
+                entries: vec![Entry::new()],
+                cand: Vec::new(),
+                cand_emissions: Vec::new(),
+                starts: vec![NONE; self.dfa.starts.len()],
+                group: Vec::new(),
+                live: Vec::new(),
+                sets: TermSets::default(),
+                emissions: Vec::new(),
+                watched_states: 0,
+            },
+            raw: &self,
+            live,
+            ended,
         };
+        finish.number[0] = 0;
         let mut entry_ids: FxHashMap<Entry, u32> = FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]);
-        let mut renumbered: Vec<u32> = vec![NONE; self.states.len()];
-        let mut order = VecDeque::from([0u32]);
-        renumbered[0] = 0;
-        let mut count = 1u32;
-        while let Some(x) = order.pop_front() {
+        while let Some(x) = finish.order.pop_front() {
             let emitted: Vec<u64> = self.cand_of(x).iter().zip(&live[x as usize]).map(|(c, l)| c & l).collect();
-            let cand = self.set(&mut out.sets, &emitted);
-            for class in 0..classes {
-                let i = x as usize * classes + class;
-                let mut raw_alternatives: SmallVec<[([u32; 2], u32); 2]> = SmallVec::new();
-                match self.main[i] {
-                    Main::To(to) if !bits::is_empty(&live[to as usize]) => raw_alternatives.push(([NONE; 2], to)),
-                    Main::Ends(p, to) => {
-                        let set = self.set(&mut out.sets, &ended[&(p, to)]);
-                        if set != NONE {
-                            raw_alternatives.push(([set, NONE], to));
-                        }
-                    }
-                    _ => {}
-                }
-                match self.short[i] {
-                    Short::To(to) if !bits::is_empty(&emitted) && self.may_follow(&emitted, &live[to as usize]) => {
-                        raw_alternatives.push(([cand, NONE], to));
-                    }
-                    Short::Ends(r, to) if !bits::is_empty(&emitted) && self.may_follow(&emitted, &ended[&(r, to)]) => {
-                        let set = self.set(&mut out.sets, &ended[&(r, to)]);
-                        raw_alternatives.push(([cand, set], to));
-                    }
-                    _ => {}
-                }
-                let entry: Entry = raw_alternatives
-                    .into_iter()
-                    .map(|(emit, to)| {
-                        if renumbered[to as usize] == NONE {
-                            renumbered[to as usize] = count;
-                            count += 1;
-                            order.push_back(to);
-                        }
-                        Alternative { emit, next: renumbered[to as usize] }
-                    })
-                    .collect();
-                let next = out.entries.len() as u32;
+            for class in 0..self.dfa.class_count {
+                let entry = finish.entry(x as usize * self.dfa.class_count + class, &emitted);
+                let next = finish.out.entries.len() as u32;
                 let id = *entry_ids.entry(entry).or_insert_with_key(|entry| {
-                    out.entries.push(entry.clone());
+                    finish.out.entries.push(entry.clone());
                     next
                 });
-                out.steps.push(id);
+                finish.out.steps.push(id);
             }
-            let (q, watchers) = &self.states[x as usize];
+            let (_, watchers) = &self.states[x as usize];
+            let cand = self.set(&mut finish.out.sets, &emitted);
+            let emissions = self.next_groups(&emitted, self.group_of(x)).into_iter().filter(|(ignored, _)| !ignored);
+            let emissions = emissions.map(|(ignored, group)| finish.emission(&emitted, ignored, group)).collect();
+            let pending = if self.is_start(x) { NONE } else { self.set(&mut finish.out.sets, &live[x as usize]) };
+            let out = &mut finish.out;
             out.cand.push(cand);
-            out.live.push(if *q == 0 { NONE } else { self.set(&mut out.sets, &live[x as usize]) });
+            out.cand_emissions.push(emissions);
+            out.live.push(pending);
+            out.group.push(self.group_of(x));
             out.watched_states += usize::from(!watchers.is_empty());
+            if self.is_start(x) && watchers.is_empty() {
+                out.starts[self.group_of(x) as usize] = finish.number[x as usize];
+            }
         }
-        out
+        finish.out
     }
 
     /// Intern a set of bits; `NONE` for the empty one.
@@ -418,8 +483,101 @@ impl<'a> Raw<'a> {
     }
 }
 
+/// A watched lexer in the making.
+struct Finish<'r, 'a> {
+    raw: &'r Raw<'a>,
+    live: &'r [Vec<u64>],
+    ended: &'r FxHashMap<(u32, u32), Vec<u64>>,
+    /// New number of each raw state.
+    number: Vec<u32>,
+    order: VecDeque<u32>,
+    count: u32,
+    emission_ids: FxHashMap<Emission, u32>,
+    out: WatchedLexer,
+}
+
+impl Finish<'_, '_> {
+    fn entry(&mut self, step: usize, emitted: &[u64]) -> Entry {
+        let raw = self.raw;
+        let mut entry = Entry::new();
+        self.go(&raw.main[step], NONE, &mut entry);
+        for short in &raw.short[step] {
+            let next = match &short.goes {
+                Goes::To(to) => &self.live[*to as usize],
+                Goes::Dead => continue,
+                ends => &self.ended[&ends.end().unwrap_or_default()],
+            };
+            let part = if short.ignored { &raw.facts.ignored } else { &raw.facts.usable };
+            let emitted: Vec<u64> = emitted.iter().zip(part).map(|(e, p)| e & p).collect();
+            let may = if short.ignored { !bits::is_empty(&emitted) } else { raw.may_follow(&emitted, next) };
+            if may {
+                let emission = self.emission(&emitted, short.ignored, short.group);
+                self.go(&short.goes, emission, &mut entry);
+            }
+        }
+        entry
+    }
+
+    /// Add the alternatives of a way on, after an emission or `NONE`.
+    fn go(&mut self, goes: &Goes, first: u32, entry: &mut Entry) {
+        match goes {
+            Goes::Dead => {}
+            Goes::To(to) if bits::is_empty(&self.live[*to as usize]) => {}
+            Goes::To(to) => {
+                let next = self.state(*to);
+                entry.push(Alternative { emit: [first, NONE], next });
+            }
+            Goes::Ends(_, afters) => {
+                let candidates = &self.ended[&goes.end().unwrap_or_default()];
+                for after in afters {
+                    let emission = self.emission(candidates, after.ignored, after.group);
+                    if emission != NONE {
+                        let next = self.state(after.state);
+                        let emit = if first == NONE { [emission, NONE] } else { [first, emission] };
+                        entry.push(Alternative { emit, next });
+                    }
+                }
+            }
+        }
+    }
+
+    fn state(&mut self, raw: u32) -> u32 {
+        if self.number[raw as usize] == NONE {
+            self.number[raw as usize] = self.count;
+            self.count += 1;
+            self.order.push_back(raw);
+        }
+        self.number[raw as usize]
+    }
+
+    /// The emission of those candidates that are ignored, or that can be followed by a lexeme of `group`.
+    fn emission(&mut self, candidates: &[u64], ignored: bool, group: u32) -> u32 {
+        let facts = self.raw.facts;
+        let set = if ignored {
+            if !bits::meets(candidates, &facts.ignored) {
+                return NONE;
+            }
+            TermSet { terms: Vec::new(), ignored: true }
+        } else {
+            let leads = |t: u32| bits::has(&facts.usable, t) && facts.rows_after(t, group).is_some();
+            let terms: Vec<u32> = bits::iter(candidates).filter(|&t| leads(t)).collect();
+            if terms.is_empty() {
+                return NONE;
+            }
+            TermSet { terms, ignored: false }
+        };
+        let group = if ignored { NONE } else { group };
+        let emission = Emission { set: self.out.sets.intern(set), group };
+        let next = self.out.emissions.len() as u32;
+        *self.emission_ids.entry(emission).or_insert_with(|| {
+            self.out.emissions.push(emission);
+            next
+        })
+    }
+}
+
 /// Least sets that contain `start` and, along every edge (from, to), what the target's set contains.
-pub(super) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u64>> {
+pub(in crate::lexer) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u64>> {
     let mut edges: Vec<(u32, u32)> = edges.filter(|(from, to)| from != to).map(|(from, to)| (to, from)).collect();
     edges.sort_unstable();
     edges.dedup();

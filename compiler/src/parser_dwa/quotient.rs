@@ -1,6 +1,6 @@
 //! The LR table as far as masks can see it: states and terminals that no stack tells apart are one.
 //!
-//! Two states are equal if their rows hold the same reductions (as left-hand side and length), and shifts and gotos to equal
+//! Two states are equal if their lexer groups are, and their rows hold the same reductions (as left-hand side and length), and shifts and gotos to equal
 //! states; two terminals if their columns do. Acceptance of any sequence on any stack is the same in the quotient, and it
 //! is smaller: `=` and `<` are one comparison operator, `ASC` and `DESC` one word. Only masks use it; commits need the
 //! real states.
@@ -31,6 +31,8 @@ pub struct Quotient {
     pub terminal_classes: usize,
     /// Row of each state class.
     pub rows: Vec<Row>,
+    /// Lexer group of each state class.
+    pub group_of: Vec<u32>,
     /// State classes in which a stack can end: where it starts or where a terminal was shifted.
     pub tops: Vec<u32>,
 }
@@ -44,8 +46,8 @@ enum Effect {
 
 impl Quotient {
     /// The coarsest quotient that one refinement over states and then terminals gives.
-    pub fn new(table: &LrTable) -> Self {
-        let state_class = refine_states(table);
+    pub fn new(table: &LrTable, group_of_state: &[u32]) -> Self {
+        let state_class = refine_states(table, group_of_state);
         let accept = state_class.iter().max().map_or(0, |m| m + 1);
         let end = table.terminal_count as u32;
         let effect = |action: &Action| match *action {
@@ -106,7 +108,8 @@ impl Quotient {
             .collect();
         tops.sort_unstable();
         tops.dedup();
-        Quotient { state_class, terminal_class, terminal_classes, rows, tops }
+        let group_of = representatives.iter().map(|&state| group_of_state[state as usize]).collect();
+        Quotient { state_class, terminal_class, terminal_classes, rows, group_of, tops }
     }
 
     /// The pseudo state that the end is shifted to.
@@ -139,10 +142,10 @@ impl Quotient {
 }
 
 /// Classes of bisimilar states, numbered by their first state.
-fn refine_states(table: &LrTable) -> Vec<u32> {
+fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
     let n = table.state_count;
-    let mut class = vec![0u32; n];
-    let mut count = 1;
+    let mut class = group_of_state.to_vec();
+    let mut count = 0;
     loop {
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut refined = Vec::with_capacity(n);

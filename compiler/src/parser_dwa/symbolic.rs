@@ -7,7 +7,7 @@
 use super::quotient::{self, Quotient};
 use crate::bits::{self, Pool};
 use crate::lexer::NONE;
-use crate::terminal_dwa::{Outcomes, REACHED, ROOT};
+use crate::terminal_dwa::{Outcomes, REACHED, ROOT, SequenceNode};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 
@@ -43,10 +43,8 @@ struct Node {
     labels: Vec<u64>,
     /// Whether some outcome holds once the node is reached.
     reached: bool,
-    /// Children by the terminal that leads to them.
-    children: FxHashMap<u32, Vec<u32>>,
-    /// The node and those below it that are reached with it: the labels between contain an ignored terminal.
-    with: Vec<u32>,
+    /// Children by the terminal that leads to them, with the groups that the LR state on top then must be of.
+    children: FxHashMap<u32, Vec<(u32, u32)>>,
 }
 
 /// How an LR row splits a set.
@@ -59,8 +57,8 @@ struct Split {
 /// What shifting a set at a node means.
 struct Shifted {
     asked: u32,
-    /// Terminal, child.
-    onward: Vec<(u32, u32)>,
+    /// Terminal, child, groups.
+    onward: Vec<(u32, u32, u32)>,
 }
 
 /// Runs LR actions on partly known stacks. Sets are interned, so that each way to split one is computed once.
@@ -69,6 +67,7 @@ pub(super) struct Symbolic<'t> {
     rows: Vec<Row>,
     nodes: Vec<Node>,
     pub sets: Pool,
+    group_sets: Pool,
     accept: u32,
     splits: Vec<Split>,
     split_ids: FxHashMap<(u32, u32), u32>,
@@ -99,6 +98,7 @@ impl<'t> Symbolic<'t> {
             rows,
             nodes,
             sets,
+            group_sets: outcomes.group_sets.clone(),
             accept: table.accept(),
             splits: Vec::new(),
             split_ids: FxHashMap::default(),
@@ -183,14 +183,12 @@ impl<'t> Symbolic<'t> {
     }
 
     fn arrive(&mut self, node: u32, segment: u32) {
-        for &node in &self.nodes[node as usize].with {
-            let n = &self.nodes[node as usize];
-            if n.reached && node != ROOT {
-                self.output.entry(node).or_insert((EMPTY, false)).1 = true;
-            }
-            if n.wanted != EMPTY {
-                self.work.push((node, segment, n.wanted));
-            }
+        let n = &self.nodes[node as usize];
+        if n.reached && node != ROOT {
+            self.output.entry(node).or_insert((EMPTY, false)).1 = true;
+        }
+        if n.wanted != EMPTY {
+            self.work.push((node, segment, n.wanted));
         }
     }
 
@@ -246,9 +244,11 @@ impl<'t> Symbolic<'t> {
                 *out = unite(&mut self.sets, &mut self.scratch, *out, asked);
             }
             for i in 0..self.shifted[what].onward.len() {
-                let (terminal, child) = self.shifted[what].onward[i];
+                let (terminal, child, groups) = self.shifted[what].onward[i];
                 let shifts = &self.rows[top as usize].shifts;
-                if let Ok(at) = shifts.binary_search_by_key(&terminal, |s| s.0) {
+                if let Ok(at) = shifts.binary_search_by_key(&terminal, |s| s.0)
+                    && self.is_of(shifts[at].1, groups)
+                {
                     let above = self.segment(segment, shifts[at].1);
                     self.arrive(child, above);
                 }
@@ -269,6 +269,12 @@ impl<'t> Symbolic<'t> {
                 self.work.push((node, above, on));
             }
         }
+    }
+
+    /// Whether an LR state is of one of these groups. The pseudo state of the end is of none.
+    fn is_of(&self, state: u32, groups: u32) -> bool {
+        let group = self.table.group_of.get(state as usize);
+        group.is_some_and(|&group| groups == NONE || bits::has(self.group_sets.get(groups), group))
     }
 
     fn split(&mut self, top: u32, set: u32) -> usize {
@@ -299,7 +305,7 @@ impl<'t> Symbolic<'t> {
         let asked = meet(sets, scratch, set, &n.asked);
         let mut onward = Vec::new();
         for terminal in bits::iter(sets.get(set)).filter(|&t| bits::has(&n.labels, t)) {
-            onward.extend(n.children[&terminal].iter().map(|&child| (terminal, child)));
+            onward.extend(n.children[&terminal].iter().map(|&(child, groups)| (terminal, child, groups)));
         }
         self.shifted_ids.insert((node, set), self.shifted.len() as u32);
         self.shifted.push(Shifted { asked, onward });
@@ -350,22 +356,15 @@ fn nodes(outcomes: &Outcomes<'_>, end: u32, width: usize, sets: &mut Pool) -> Ve
         labels: vec![0; width],
         reached: false,
         children: FxHashMap::default(),
-        with: Vec::new(),
     };
     let mut nodes: Vec<Node> = outcomes.nodes.iter().map(|_| empty()).collect();
-    // Children come after their parents, so a child's list of companions is complete when its parent takes it over.
-    for (child, &(parent, label)) in outcomes.nodes.iter().enumerate().skip(1).rev() {
-        let set = &outcomes.labels.sets[label as usize];
-        nodes[child].with.push(child as u32);
-        let with = if set.ignored { nodes[child].with.clone() } else { Vec::new() };
+    for (child, &SequenceNode { parent, label, groups }) in outcomes.nodes.iter().enumerate().skip(1) {
         let parent = &mut nodes[parent as usize];
-        for &t in &set.terms {
-            parent.children.entry(t).or_default().push(child as u32);
+        for &t in &outcomes.labels.sets[label as usize].terms {
+            parent.children.entry(t).or_default().push((child as u32, groups));
             bits::insert(&mut parent.labels, t);
         }
-        parent.with.extend(with);
     }
-    nodes[ROOT as usize].with.push(ROOT);
     for &(node, pending) in &outcomes.outcomes {
         let node = &mut nodes[node as usize];
         match pending {

@@ -8,6 +8,6 @@ mod outcomes;
 mod recipes;
 mod walk;
 
-pub use outcomes::{Outcomes, REACHED, ROOT};
+pub use outcomes::{Change, Outcomes, REACHED, ROOT, SequenceNode};
 pub use recipes::{Difference, Group, Piece, Recipe, TerminalDwa, build};
 pub use walk::{Classes, Segment};

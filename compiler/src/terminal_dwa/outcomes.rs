@@ -1,12 +1,12 @@
 //! Outcomes, and the boundary classes that sets of them form.
 //!
-//! A *sequence node* is a path of emitted candidate sets from the last point at which the stack is known; sets of ignored
-//! terminals alone leave no trace. An *outcome* (n, E) is a node and what the unfinished lexeme can still become: it holds
+//! A *sequence node* is a path of emissions from the last point at which the stack is known; those of ignored
+//! terminals leave no trace. An *outcome* (n, E) is a node and what the unfinished lexeme can still become: it holds
 //! on a stack that can shift the whole path and then some terminal of E. A *class* is the set of outcomes of a token (short
 //! branches give it several); it holds iff one of them does.
 
-use crate::bits;
-use crate::lexer::{NONE, TermSet, TermSets, TerminalFacts};
+use crate::bits::{self, Pool};
+use crate::lexer::{Emission, NONE, TermSet, TermSets, TerminalFacts};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -15,6 +15,26 @@ pub const ROOT: u32 = 0;
 /// E of an outcome that holds as soon as its node is reached: nothing is pending, or an ignored lexeme may be.
 pub const REACHED: u32 = u32::MAX;
 
+/// A node of the sequence trie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SequenceNode {
+    /// Parent, or `NONE` for the root.
+    pub parent: u32,
+    /// Set of terminal classes emitted on the way from it.
+    pub label: u32,
+    /// Lexer groups, one of which the LR state on top then must be of: a set, or `NONE` for any.
+    pub groups: u32,
+}
+
+/// What an emission does to stacks: shift one of these terminals, and keep what is then of one of these groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Change {
+    /// Candidate set; without members it leaves stacks as they are.
+    pub set: u32,
+    /// Set of lexer groups, or `NONE` for any.
+    pub groups: u32,
+}
+
 /// All outcomes and classes met so far.
 #[derive(Debug)]
 pub struct Outcomes<'a> {
@@ -22,60 +42,97 @@ pub struct Outcomes<'a> {
     terminal_class: &'a [u32],
     /// Candidate and live sets of the lexer.
     pub sets: TermSets,
+    /// Ways in which stacks change first in a recipe's groups, and, through `emission_of`, those of the lexer's emissions.
+    pub changes: Vec<Change>,
+    /// Change of each of the lexer's emissions.
+    pub change_of: Vec<u32>,
+    /// Sets of lexer groups.
+    pub(crate) group_sets: Pool,
     /// Sets of terminal classes: labels of sequences, and what may be pending.
     pub labels: TermSets,
-    /// Parent and label of each sequence node.
-    pub nodes: Vec<(u32, u32)>,
+    /// Each sequence node.
+    pub nodes: Vec<SequenceNode>,
     /// Node and E of each outcome.
     pub outcomes: Vec<(u32, u32)>,
     /// Sorted outcomes of each class.
     pub classes: Vec<SmallVec<[u32; 1]>>,
-    node_ids: FxHashMap<(u32, u32), u32>,
+    node_ids: FxHashMap<SequenceNode, u32>,
     outcome_ids: FxHashMap<(u32, u32), u32>,
     pending_ids: FxHashMap<(u32, u32), u32>,
+    change_ids: FxHashMap<Change, u32>,
     class_ids: FxHashMap<SmallVec<[u32; 1]>, u32>,
     singleton: Vec<u32>,
 }
 
 impl<'a> Outcomes<'a> {
-    /// Start from the sets of a watched lexer.
-    pub fn new(facts: &'a TerminalFacts, terminal_class: &'a [u32], sets: TermSets) -> Self {
-        Outcomes {
+    /// Start from the sets and emissions of a watched lexer.
+    pub fn new(facts: &'a TerminalFacts, terminal_class: &'a [u32], sets: TermSets, emissions: &[Emission]) -> Self {
+        let groups = facts.after.iter().flatten().map(|(group, _)| *group).max().map_or(1, |max| max + 1);
+        let mut outcomes = Outcomes {
             facts,
             terminal_class,
             sets,
+            changes: Vec::new(),
+            change_of: Vec::new(),
+            group_sets: Pool::new(bits::words(groups as usize)),
             labels: TermSets::default(),
-            nodes: vec![(NONE, NONE)],
+            nodes: vec![SequenceNode { parent: NONE, label: NONE, groups: NONE }],
             outcomes: Vec::new(),
             classes: Vec::new(),
             node_ids: FxHashMap::default(),
             outcome_ids: FxHashMap::default(),
             pending_ids: FxHashMap::default(),
+            change_ids: FxHashMap::default(),
             class_ids: FxHashMap::default(),
             singleton: Vec::new(),
+        };
+        for emission in emissions {
+            let groups: &[u32] = if emission.group == NONE { &[] } else { std::slice::from_ref(&emission.group) };
+            let change = outcomes.change(emission.set, groups);
+            outcomes.change_of.push(change);
         }
+        outcomes
     }
 
-    /// The node after `node` emits candidate set `label`.
-    pub fn child(&mut self, node: u32, label: u32) -> u32 {
-        if self.leaves_no_trace(label) {
-            return node;
+    /// The set of these groups, or `NONE` if they are all that can come after a candidate of `set`.
+    fn groups(&mut self, set: u32, groups: &[u32]) -> u32 {
+        let possible = |g: &(u32, Vec<u64>)| groups.contains(&g.0);
+        if self.sets.sets[set as usize].terms.iter().all(|&t| self.facts.after[t as usize].iter().all(possible)) {
+            return NONE;
         }
-        let set = &self.sets.sets[label as usize];
-        let label = self.labels.intern(classes(self.terminal_class, &set.terms, set.ignored));
-        let next = self.nodes.len() as u32;
-        *self.node_ids.entry((node, label)).or_insert_with(|| {
-            self.nodes.push((node, label));
+        let widest = self.facts.after.iter().flatten().map(|(group, _)| *group).max().unwrap_or(0);
+        let mut bits = vec![0; bits::words(widest as usize + 1)];
+        groups.iter().for_each(|&g| bits::insert(&mut bits, g));
+        self.group_sets.intern(&bits)
+    }
+
+    /// The change of emitting `set` where the next lexeme is of one of `groups`.
+    pub fn change(&mut self, set: u32, groups: &[u32]) -> u32 {
+        let change = Change { set, groups: self.groups(set, groups) };
+        let next = self.changes.len() as u32;
+        *self.change_ids.entry(change).or_insert_with(|| {
+            self.changes.push(change);
             next
         })
     }
 
-    /// Whether emitting this set leaves every stack unchanged.
-    pub fn leaves_no_trace(&self, label: u32) -> bool {
-        self.sets.sets[label as usize].terms.is_empty()
+    /// The node after emitting `set`, which leaves a trace, at `node` where the next lexeme is of one of `groups`.
+    pub fn child(&mut self, node: u32, set: u32, groups: &[u32]) -> u32 {
+        let label = self.labels.intern(classes(self.terminal_class, &self.sets.sets[set as usize].terms));
+        let child = SequenceNode { parent: node, label, groups: self.groups(set, groups) };
+        let next = self.nodes.len() as u32;
+        *self.node_ids.entry(child).or_insert_with(|| {
+            self.nodes.push(child);
+            next
+        })
     }
 
-    /// The outcome of ending at `node`, whose last emission was `last` (or `NONE`), with `live` pending (or `NONE`).
+    /// Whether emitting a set leaves every stack unchanged.
+    pub fn leaves_no_trace(&self, set: u32) -> bool {
+        self.sets.sets[set as usize].terms.is_empty()
+    }
+
+    /// The outcome of ending at `node`, whose last emission was the set `last` (or `NONE`), with `live` pending (or `NONE`).
     pub fn outcome(&mut self, node: u32, last: u32, live: u32) -> u32 {
         let pending = match live {
             NONE => REACHED,
@@ -88,7 +145,7 @@ impl<'a> Outcomes<'a> {
                     NONE => set.terms.clone(),
                     _ => after(self.facts, &self.sets.sets[last as usize], &set.terms),
                 };
-                self.labels.intern(classes(self.terminal_class, &terms, false))
+                self.labels.intern(classes(self.terminal_class, &terms))
             }),
         };
         let next = self.outcomes.len() as u32;
@@ -128,11 +185,11 @@ impl<'a> Outcomes<'a> {
     }
 }
 
-fn classes(terminal_class: &[u32], terms: &[u32], ignored: bool) -> TermSet {
+fn classes(terminal_class: &[u32], terms: &[u32]) -> TermSet {
     let mut terms: Vec<u32> = terms.iter().map(|&t| terminal_class[t as usize]).collect();
     terms.sort_unstable();
     terms.dedup();
-    TermSet { terms, ignored }
+    TermSet { terms, ignored: false }
 }
 
 /// The terminals of `terms` that may come after some candidate of `last`.

@@ -1,8 +1,8 @@
 //! One recipe per lexer state: which partitions, restricted how, tell what each token does from there.
 //!
 //! Two facts keep the recipes small. A lexeme that ends before a token's first byte leaves the rest of the token to be
-//! lexed from the start, so those tokens are classified by the one partition of the start state ([`BOUNDARY`]) restricted
-//! to their first bytes. And most other tokens do from, say, the middle of a keyword what they do from the middle of an
+//! lexed from the start, so those tokens are classified by the one partition of the start state (of the group in question)
+//! restricted to their first bytes. And most other tokens do from, say, the middle of a keyword what they do from the middle of an
 //! identifier: a state names another state's partition as its base, and lists the tokens that differ.
 
 use super::outcomes::Outcomes;
@@ -11,9 +11,7 @@ use crate::config::Config;
 use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
-
-/// The partition of all tokens from the start of a lexeme.
-pub const BOUNDARY: u32 = 0;
+use smallvec::SmallVec;
 
 /// A partition, restricted to tokens with certain first bytes (`None`: all it has).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +22,10 @@ pub struct Piece {
     pub bytes: Option<ByteSet>,
 }
 
-/// The tokens of a recipe whose stacks are to be shifted by `emit` first (`NONE`: taken as they are).
+/// The tokens of a recipe whose stacks are to be shifted by change `emit` first (`NONE`: taken as they are).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Candidate set.
+    /// Change.
     pub emit: u32,
     /// Pieces of shared partitions.
     pub pieces: Vec<Piece>,
@@ -91,6 +89,8 @@ struct Builder<'w, 'f> {
     first: Vec<First>,
     /// Tokens and first bytes of each byte class.
     classes: Vec<(u32, ByteSet)>,
+    /// Partition of each group's start.
+    boundaries: Vec<u32>,
     partitions: Vec<Vec<Segment>>,
     partition_ids: FxHashMap<Vec<Segment>, u32>,
     bases: Vec<Base>,
@@ -115,26 +115,34 @@ pub fn build<'f>(
         *tokens += f.tokens;
         insert(bytes, f.byte);
     }
-    let walker = Walker::new(lexer, trie, Outcomes::new(facts, terminal_class, lexer.sets.clone()));
+    let walker = Walker::new(lexer, trie, Outcomes::new(facts, terminal_class, lexer.sets.clone(), &lexer.emissions));
     let mut builder = Builder {
         config,
         walker,
         first,
         classes,
+        boundaries: vec![NONE; lexer.starts.len()],
         partitions: Vec::new(),
         partition_ids: FxHashMap::default(),
         bases: Vec::new(),
     };
-    builder.boundary();
     let n = lexer.state_count();
     let mut recipes = vec![Recipe::default(); n];
-    recipes[0].groups.push(Group { emit: NONE, pieces: vec![Piece { partition: BOUNDARY, bytes: None }], ends: true });
+    for (group, &start) in lexer.starts.iter().enumerate().filter(|(_, start)| **start != NONE) {
+        let partition = builder.boundary(start);
+        builder.boundaries[group] = partition;
+        recipes[start as usize].groups.push(Group {
+            emit: NONE,
+            pieces: vec![Piece { partition, bytes: None }],
+            ends: true,
+        });
+    }
     // The states in which most tokens stay put make the best bases, so they come first.
     let staying = |x: &u32| -> u32 {
         let stays = &builder.walker.stays[*x as usize];
         builder.first.iter().filter(|f| contains(stays, f.byte)).map(|f| f.tokens).sum()
     };
-    let mut order: Vec<u32> = (1..n as u32).collect();
+    let mut order: Vec<u32> = (0..n as u32).filter(|x| !lexer.starts.contains(x)).collect();
     order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
     for (done, &x) in order.iter().enumerate() {
         recipes[x as usize] = builder.recipe(x);
@@ -145,24 +153,53 @@ pub fn build<'f>(
     TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
 }
 
-/// How a step compares with that of the start state: the group in which the start's partition applies.
-fn shared_with_start(entry: &Entry, start: &Entry) -> Option<u32> {
-    if entry == start && !entry.is_empty() {
-        return Some(NONE);
-    }
-    match (&entry[..], &start[..]) {
-        ([e], [s]) if e.next == s.next && e.emit[0] != NONE && [e.emit[1], NONE] == s.emit => Some(e.emit[0]),
-        _ => None,
-    }
-}
-
 impl<'w, 'f> Builder<'w, 'f> {
-    fn boundary(&mut self) {
+    /// The partition of all tokens from the start of a group's lexemes.
+    fn boundary(&mut self, start: u32) -> u32 {
         let mut segments = Segments::default();
         for f in &self.first {
-            self.walker.walk(From::Boundary, 0, f.child, |lo, hi, classes| segments.add(lo, hi, classes[0].1));
+            self.walker.walk(From::Boundary, start, f.child, |lo, hi, classes| segments.add(lo, hi, classes[0].1));
         }
-        self.partition(segments.0);
+        self.partition(segments.0)
+    }
+
+    /// If what an entry of `x` does is what the starts of the groups do after its first emissions: the changes that these
+    /// make (`NONE` for none), each with its group.
+    fn shared_with_starts(&self, x: u32, class: usize, entry: &Entry) -> Option<SmallVec<[(u32, u32); 2]>> {
+        let lexer = self.walker.lexer;
+        let mut parts: SmallVec<[(u32, SmallVec<[(u32, u32); 2]>); 2]> = SmallVec::new();
+        for alternative in entry {
+            // What is left of it after the first emission; a step without one is compared with the start as it is.
+            let [first, second] = alternative.emit;
+            let inside = first == NONE || lexer.live[x as usize] == NONE;
+            let (first, rest) = if inside { (NONE, first) } else { (first, second) };
+            match parts.iter_mut().find(|(f, _)| *f == first) {
+                Some((_, ways)) => ways.push((rest, alternative.next)),
+                None => parts.push((first, SmallVec::from_elem((rest, alternative.next), 1))),
+            }
+        }
+        let mut shared = SmallVec::new();
+        for (first, ways) in parts {
+            let (change, group) = match first {
+                NONE => (NONE, lexer.group[x as usize]),
+                emission => match lexer.emissions[emission as usize].group {
+                    NONE => (NONE, lexer.group[x as usize]),
+                    group => (self.walker.outcomes.change_of[emission as usize], group),
+                },
+            };
+            let start = lexer.starts[group as usize];
+            if start == NONE {
+                return None;
+            }
+            let theirs = &lexer.entries[lexer.steps[start as usize * lexer.classes + class] as usize];
+            if !theirs.iter().map(|a| (a.emit[0], a.next)).eq(ways.iter().copied())
+                || theirs.iter().any(|a| a.emit[1] != NONE)
+            {
+                return None;
+            }
+            shared.push((change, group));
+        }
+        Some(shared)
     }
 
     fn partition(&mut self, segments: Vec<Segment>) -> u32 {
@@ -180,15 +217,16 @@ impl<'w, 'f> Builder<'w, 'f> {
         let mut own_classes: Vec<usize> = Vec::new();
         let mut rest: ByteSet = [0; 4];
         for (class, (tokens, bytes)) in self.classes.iter().enumerate() {
-            let [entry, start] = [x as usize, 0].map(|x| lexer.steps[x * lexer.classes + class]);
+            let entry = lexer.steps[x as usize * lexer.classes + class];
             if *tokens == 0 || entry == DEAD_ENTRY {
                 continue;
             }
-            match shared_with_start(&lexer.entries[entry as usize], &lexer.entries[start as usize]) {
-                Some(emit) if emit != NONE && self.walker.outcomes.leaves_no_trace(emit) => {
-                    groups.boundary(NONE, bytes);
+            match self.shared_with_starts(x, class, &lexer.entries[entry as usize]) {
+                Some(parts) => {
+                    for (emit, group) in parts {
+                        groups.boundary(emit, self.boundaries[group as usize], bytes);
+                    }
                 }
-                Some(emit) => groups.boundary(emit, bytes),
                 None => {
                     own_classes.push(class);
                     unite(&mut rest, bytes);
@@ -204,11 +242,11 @@ impl<'w, 'f> Builder<'w, 'f> {
         if lexer.live[x as usize] == NONE {
             groups.get(NONE).ends = true;
         } else if lexer.cand[x as usize] != NONE {
-            let cand = lexer.cand[x as usize];
-            if self.walker.outcomes.leaves_no_trace(cand) {
+            if lexer.sets.sets[lexer.cand[x as usize] as usize].ignored {
                 groups.get(NONE).ends = true;
-            } else {
-                groups.get(cand).ends = true;
+            }
+            for &emission in &lexer.cand_emissions[x as usize] {
+                groups.get(self.walker.outcomes.change_of[emission as usize]).ends = true;
             }
         }
         for difference in &recipe.own {
@@ -302,7 +340,8 @@ impl Segments {
 #[derive(Default)]
 struct Groups {
     groups: Vec<Group>,
-    boundary: Vec<(u32, ByteSet)>,
+    /// Emission, boundary partition, first bytes.
+    boundary: Vec<(u32, u32, ByteSet)>,
 }
 
 impl Groups {
@@ -314,16 +353,16 @@ impl Groups {
         &mut self.groups[i]
     }
 
-    fn boundary(&mut self, emit: u32, bytes: &ByteSet) {
-        match self.boundary.iter_mut().find(|(e, _)| *e == emit) {
-            Some((_, set)) => unite(set, bytes),
-            None => self.boundary.push((emit, *bytes)),
+    fn boundary(&mut self, emit: u32, partition: u32, bytes: &ByteSet) {
+        match self.boundary.iter_mut().find(|(e, p, _)| (*e, *p) == (emit, partition)) {
+            Some((.., set)) => unite(set, bytes),
+            None => self.boundary.push((emit, partition, *bytes)),
         }
     }
 
     fn finish(mut self) -> Vec<Group> {
-        for (emit, bytes) in std::mem::take(&mut self.boundary) {
-            self.get(emit).pieces.push(Piece { partition: BOUNDARY, bytes: Some(bytes) });
+        for (emit, partition, bytes) in std::mem::take(&mut self.boundary) {
+            self.get(emit).pieces.push(Piece { partition, bytes: Some(bytes) });
         }
         self.groups.sort_by_key(|g| g.emit);
         self.groups

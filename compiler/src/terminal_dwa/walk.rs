@@ -21,15 +21,21 @@ pub struct Segment {
 }
 
 /// Where a branch of a token stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// Which group the next lexeme is of after an emission depends on the stack, and often it does not matter: `)` is cut the
+/// same way in all. So the branch carries the lexer states of all groups side by side, and the emission that is `pending`
+/// gets its groups when they part.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct At {
-    /// Lexer state.
-    pub x: u32,
-    /// First candidate set emitted that changes stacks, or `NONE`.
+    /// Lexer states, ascending; more than one only after a pending emission.
+    pub states: SmallVec<[u32; 2]>,
+    /// First change of the stacks, or `NONE`.
     pub first: u32,
     /// Sequence node after it.
     pub node: u32,
-    /// Last candidate set emitted, or `NONE`.
+    /// Set emitted after that, of which the groups are still open, or `NONE`.
+    pub pending: u32,
+    /// Set emitted last, ignored or not, or `NONE`.
     pub last: u32,
 }
 
@@ -77,8 +83,8 @@ pub(super) struct Walker<'w, 'f> {
     pub lexer: &'w WatchedLexer,
     pub trie: &'w Trie,
     pub outcomes: Outcomes<'f>,
-    /// The class of the last token that ended in each lexer state: neighbours often agree.
-    recent: Vec<(At, u32)>,
+    /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
+    recent: Vec<([u32; 4], (u32, u32))>,
     /// Bytes under which each state stays as it is and emits nothing.
     pub stays: Vec<ByteSet>,
     /// States that every character beyond ASCII leads back to, with the same pending on the way.
@@ -101,54 +107,140 @@ impl<'w, 'f> Walker<'w, 'f> {
                 set
             })
             .collect();
-        let recent = vec![(At { x: NONE, first: NONE, node: NONE, last: NONE }, 0); lexer.state_count()];
+        let recent = vec![([NONE; 4], (NONE, NONE)); lexer.state_count()];
         let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(lexer, x)).collect();
         Walker { lexer, trie, outcomes, recent, stays, stays_on_characters }
     }
 
     pub fn start(x: u32) -> Branches {
-        Branches::from_iter([At { x, first: NONE, node: ROOT, last: NONE }])
+        let states = SmallVec::from_elem(x, 1);
+        Branches::from_iter([At { states, first: NONE, node: ROOT, pending: NONE, last: NONE }])
+    }
+
+    /// Fix the groups of the pending emission to those of `states`.
+    fn settle(&mut self, from: From, at: &At, states: &[u32]) -> (u32, u32) {
+        if at.pending == NONE {
+            return (at.first, at.node);
+        }
+        let mut groups: SmallVec<[u32; 4]> = states.iter().map(|&x| self.lexer.group[x as usize]).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        self.push(from, (at.first, at.node), at.pending, &groups)
+    }
+
+    /// Add an emission with known groups.
+    fn push(&mut self, from: From, (first, node): (u32, u32), set: u32, groups: &[u32]) -> (u32, u32) {
+        if from == From::Lexeme && first == NONE {
+            (self.outcomes.change(set, groups), ROOT)
+        } else {
+            (first, self.outcomes.child(node, set, groups))
+        }
     }
 
     /// The branches after a byte.
     pub fn step(&mut self, from: From, branches: &Branches, byte: u8, out: &mut Branches) {
         out.clear();
         for at in branches {
-            let entry = self.lexer.entry_id(at.x, byte);
-            for alternative in &self.lexer.entries[entry as usize] {
-                let mut to = At { x: alternative.next, ..*at };
-                for label in alternative.emit {
-                    if label == NONE {
-                        continue;
-                    }
-                    if from == From::Boundary || to.first != NONE {
-                        to.node = self.outcomes.child(to.node, label);
-                    } else if !self.outcomes.leaves_no_trace(label) {
-                        to.first = label;
-                    }
-                    to.last = label;
-                }
+            if let [x] = at.states[..]
+                && let [only] = &self.lexer.entry(x, byte)[..]
+                && only.emit == [NONE; 2]
+            {
+                let to = At { states: SmallVec::from_elem(only.next, 1), ..at.clone() };
                 if !out.contains(&to) {
                     out.push(to);
                 }
+                continue;
+            }
+            self.step_any(from, at, byte, out);
+        }
+    }
+
+    /// The general step: ways on that emit the same sets go on together.
+    fn step_any(&mut self, from: From, at: &At, byte: u8, out: &mut Branches) {
+        #[derive(Default)]
+        struct Way {
+            /// Sets emitted that leave a trace, and the last one emitted.
+            emits: SmallVec<[u32; 2]>,
+            last: u32,
+            from: SmallVec<[u32; 2]>,
+            /// Groups after the first of two emissions.
+            between: SmallVec<[u32; 2]>,
+            to: SmallVec<[u32; 2]>,
+        }
+        let mut ways: Vec<Way> = Vec::new();
+        for &x in &at.states {
+            for alternative in self.lexer.entry(x, byte) {
+                let mut way = Way { last: at.last, ..Way::default() };
+                for emission in alternative.emit.into_iter().filter(|&e| e != NONE) {
+                    let emission = self.lexer.emissions[emission as usize];
+                    way.last = emission.set;
+                    if !self.outcomes.leaves_no_trace(emission.set) {
+                        way.emits.push(emission.set);
+                        way.between.push(emission.group);
+                    }
+                }
+                let same = |w: &&mut Way| (&w.emits, w.last) == (&way.emits, way.last);
+                let way = match ways.iter_mut().find(same) {
+                    Some(known) => {
+                        known.between.extend(way.between.first().copied());
+                        known
+                    }
+                    None => {
+                        way.between.truncate(1);
+                        ways.push(way);
+                        let i = ways.len() - 1;
+                        &mut ways[i]
+                    }
+                };
+                way.from.push(x);
+                way.to.push(alternative.next);
+            }
+        }
+        for way in ways {
+            let sorted = |mut list: SmallVec<[u32; 2]>| {
+                list.sort_unstable();
+                list.dedup();
+                list
+            };
+            let states = sorted(way.to);
+            let mut to = At { states, last: way.last, ..at.clone() };
+            if let Some(&pending) = way.emits.last() {
+                let mut place = self.settle(from, at, &sorted(way.from));
+                if let [first, _] = way.emits[..] {
+                    place = self.push(from, place, first, &sorted(way.between));
+                }
+                (to.first, to.node) = place;
+                to.pending = pending;
+            }
+            if !out.contains(&to) {
+                out.push(to);
             }
         }
     }
 
     /// Classes of a token that ends here.
-    pub fn classes(&mut self, branches: &Branches) -> Classes {
-        if let [at] = branches[..] {
-            let recent = &mut self.recent[at.x as usize];
-            if recent.0 != at {
-                let outcome = self.outcomes.outcome(at.node, at.last, self.lexer.live[at.x as usize]);
-                *recent = (at, self.outcomes.class(&[outcome]));
+    pub fn classes(&mut self, from: From, branches: &Branches) -> Classes {
+        if let [at] = &branches[..]
+            && let [x] = at.states[..]
+        {
+            let key = [at.first, at.node, at.pending, at.last];
+            if self.recent[x as usize].0 != key {
+                let (first, node) = self.settle(from, at, &[x]);
+                let outcome = self.outcomes.outcome(node, at.last, self.lexer.live[x as usize]);
+                self.recent[x as usize] = (key, (first, self.outcomes.class(&[outcome])));
             }
-            return Classes::from_iter([(at.first, recent.1)]);
+            return Classes::from_iter([self.recent[x as usize].1]);
         }
-        let mut all: SmallVec<[(u32, u32); 4]> = branches
-            .iter()
-            .map(|at| (at.first, self.outcomes.outcome(at.node, at.last, self.lexer.live[at.x as usize])))
-            .collect();
+        let mut all: SmallVec<[(u32, u32); 4]> = SmallVec::new();
+        for at in branches {
+            // States with the same pending go together, whatever their group.
+            let mut states = at.states.clone();
+            states.sort_by_key(|&x| self.lexer.live[x as usize]);
+            for same in states.chunk_by(|&a, &b| self.lexer.live[a as usize] == self.lexer.live[b as usize]) {
+                let (first, node) = self.settle(from, at, same);
+                all.push((first, self.outcomes.outcome(node, at.last, self.lexer.live[same[0] as usize])));
+            }
+        }
         all.sort_unstable();
         let mut classes = Classes::new();
         for group in all.chunk_by(|a, b| a.0 == b.0) {
@@ -160,14 +252,14 @@ impl<'w, 'f> Walker<'w, 'f> {
 
     /// Whether every byte below trie node `node` leaves `branches` as they are.
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
-        match branches[..] {
-            [at] => {
-                let leaves: ByteSet =
-                    std::array::from_fn(|i| self.trie.below[node as usize][i] & !self.stays[at.x as usize][i]);
+        match &branches[..] {
+            [At { states, .. }] if states.len() == 1 => {
+                let x = states[0] as usize;
+                let leaves: ByteSet = std::array::from_fn(|i| self.trie.below[node as usize][i] & !self.stays[x][i]);
                 let beyond_ascii = leaves[2] | leaves[3] != 0;
                 leaves[0] | leaves[1] == 0
                     && (!beyond_ascii
-                        || self.stays_on_characters[at.x as usize]
+                        || self.stays_on_characters[x]
                             && self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
             }
             _ => false,
@@ -192,11 +284,11 @@ impl<'w, 'f> Walker<'w, 'f> {
                 node = self.trie.end[node as usize];
             } else if self.stays_below(node, here) {
                 let tokens = self.trie.tokens_of(node);
-                record(tokens.start, tokens.end, self.classes(here));
+                record(tokens.start, tokens.end, self.classes(from, here));
                 node = self.trie.end[node as usize];
             } else {
                 if let Some(token) = self.trie.token_at(node) {
-                    record(token, token + 1, self.classes(here));
+                    record(token, token + 1, self.classes(from, here));
                 }
                 node += 1;
             }
@@ -234,8 +326,8 @@ impl<'w, 'f> Walker<'w, 'f> {
                 lost(tokens.start, tokens.end);
                 node = self.trie.end[node as usize];
             } else if self.stays_below(node, mine) && (theirs.is_empty() || self.stays_below(node, theirs)) {
-                let classes = self.classes(mine);
-                if theirs.is_empty() || self.classes(theirs) != classes {
+                let classes = self.classes(From::Lexeme, mine);
+                if theirs.is_empty() || self.classes(From::Lexeme, theirs) != classes {
                     if !theirs.is_empty() {
                         lost(tokens.start, tokens.end);
                     }
@@ -244,8 +336,8 @@ impl<'w, 'f> Walker<'w, 'f> {
                 node = self.trie.end[node as usize];
             } else {
                 if let Some(token) = self.trie.token_at(node) {
-                    let classes = self.classes(mine);
-                    if theirs.is_empty() || self.classes(theirs) != classes {
+                    let classes = self.classes(From::Lexeme, mine);
+                    if theirs.is_empty() || self.classes(From::Lexeme, theirs) != classes {
                         if !theirs.is_empty() {
                             lost(token, token + 1);
                         }

@@ -56,7 +56,7 @@ pub(crate) fn check(t: &Tables, vocab: &Vocab) -> Result<Meta, ArtifactError> {
     let states = check_lexer(t, &meta, sets)?;
     let lr_states = check_lr(t, &meta)?;
     check_dwa(t, &meta, lr_states)?;
-    check_rows(t, &meta, states, sets)?;
+    check_rows(t, &meta, states)?;
     Ok(meta)
 }
 
@@ -92,8 +92,16 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     s("lexer_patch_step").ids(&t.lexer_patch_step, states + entries, true)?;
     s("entry_emit").len(t.entry_emit.len(), alternatives)?;
     s("entry_emit2").len(t.entry_emit2.len(), alternatives)?;
-    s("entry_emit").ids(&t.entry_emit, sets, true)?;
-    s("entry_emit2").ids(&t.entry_emit2, sets, true)?;
+    let changes = t.change_set.len();
+    s("change_set").ids(&t.change_set, sets, false)?;
+    s("change_groups").len(t.change_groups.len(), changes)?;
+    let width = (meta.groups as usize).div_ceil(64);
+    if width == 0 || !t.group_sets.len().is_multiple_of(width) {
+        return s("group_sets").fail("not whole sets");
+    }
+    s("change_groups").ids(&t.change_groups, t.group_sets.len() / width, true)?;
+    s("entry_emit").ids(&t.entry_emit, changes, true)?;
+    s("entry_emit2").ids(&t.entry_emit2, changes, true)?;
     s("entry_next").ids(&t.entry_next, states, false)?;
     s("lexer_cand").len(t.lexer_cand.len(), states)?;
     s("lexer_cand").ids(&t.lexer_cand, sets, true)?;
@@ -141,6 +149,8 @@ fn check_dwa(t: &Tables, meta: &Meta, lr_states: usize) -> Result<(), ArtifactEr
     s("dwa_default_next").ids(&t.dwa_default_next, states, true)?;
     s("dwa_default_output").len(t.dwa_default_output.len(), states)?;
     s("lr_class").len(t.lr_class.len(), lr_states)?;
+    s("lr_group").len(t.lr_group.len(), lr_states)?;
+    s("lr_group").ids(&t.lr_group, meta.groups as usize, false)?;
     s("dwa_next").len(t.dwa_next.len(), t.dwa_symbol.len())?;
     s("dwa_next").ids(&t.dwa_next, states, true)?;
     s("dwa_output").len(t.dwa_output.len(), t.dwa_symbol.len())?;
@@ -152,7 +162,7 @@ fn check_dwa(t: &Tables, meta: &Meta, lr_states: usize) -> Result<(), ArtifactEr
     s("dwa_default_output").ids(&t.dwa_default_output, t.output_verdicts.len() / words, true)
 }
 
-fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(), ArtifactError> {
+fn check_rows(t: &Tables, meta: &Meta, states: usize) -> Result<(), ArtifactError> {
     let s = Section;
     let words = meta.vocab_words as usize;
     let verdicts = meta.verdicts as usize;
@@ -181,7 +191,7 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize, sets: usize) -> Result<(),
     let groups = t.group_emit.len();
     let recipes = s("group_start").starts(&t.group_start, groups)?;
     s("group_start").len(recipes, states)?;
-    s("group_emit").ids(&t.group_emit, sets, true)?;
+    s("group_emit").ids(&t.group_emit, t.change_set.len(), true)?;
     s("group_flags").len(t.group_flags.len(), groups)?;
     s("group_mask").len(t.group_mask.len(), groups)?;
     s("group_mask").ids(&t.group_mask, t.verdict_masks.len() / meta.verdict_words(), false)?;
