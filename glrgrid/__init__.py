@@ -16,7 +16,7 @@ tokens keep an output inside the language.
 False
 """
 
-from glrgrid._native import CompiledGrammar, Matcher, __version__
+from glrgrid._native import CompiledGrammar, Matcher, __version__, fill_bitmask_batch
 from glrgrid.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from glrgrid.compiled import CompileWarning, compile, load
 from glrgrid.errors import (
@@ -31,6 +31,7 @@ from glrgrid.errors import (
     StateError,
     VocabError,
 )
+from glrgrid.explain import Explanation, allowed_tokens
 from glrgrid.grammar import Grammar, GrammarWarning
 from glrgrid.vocab import Vocab, VocabWarning
 
@@ -40,6 +41,7 @@ __all__ = [
     "CompileWarning",
     "CompiledGrammar",
     "DeadEnd",
+    "Explanation",
     "GlrgridError",
     "Grammar",
     "GrammarError",
@@ -54,7 +56,9 @@ __all__ = [
     "VocabWarning",
     "__version__",
     "allocate_token_bitmask",
+    "allowed_tokens",
     "apply_token_bitmask_inplace",
     "compile",
+    "fill_bitmask_batch",
     "load",
 ]

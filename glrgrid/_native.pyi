@@ -1,11 +1,13 @@
 """Typed stub of the native module; checked against the binary by the tests."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from glrgrid.explain import Explanation
 
 __version__: str
 
@@ -55,8 +57,8 @@ class CompiledGrammar:
 class Matcher:
     """One output being decoded.
 
-    Every method either does what it says or raises and leaves the matcher as it was. A matcher must not be used by two
-    threads at once; any number of matchers may share a compiled grammar.
+    Every method either does what it says or raises and leaves the matcher as it was. A matcher serves one call at a
+    time; a second one, from another thread, raises StateError. Any number of matchers may share a compiled grammar.
     """
 
     def __new__(cls, compiled: CompiledGrammar) -> Matcher: ...
@@ -96,6 +98,16 @@ class Matcher:
         StateError
             If an end token was accepted before.
         """
+    def validate_tokens(self, ids: Iterable[int]) -> int:
+        """How many of ``ids`` could be accepted one after the other; the state does not change.
+
+        End tokens count like others; nothing is acceptable after one, so the result is 0 if one was accepted before.
+
+        Raises
+        ------
+        StateError
+            If any of the ids is out of range, wherever it stands.
+        """
     def rollback(self, n: int = 1) -> None:
         """Undo the last ``n`` steps, accepted end tokens included.
 
@@ -112,6 +124,59 @@ class Matcher:
         """Whether the output so far is a sentence, so that an end token is allowed."""
     def is_terminated(self) -> bool:
         """Whether an end token was accepted."""
+    def forced_bytes(self) -> bytes:
+        """The text that must come next: bytes as long as exactly one can follow and the output is not complete.
+
+        At most 4,096 bytes; empty after an end token.
+        """
+    def forced_tokens(self, encode: Any = None) -> list[int]:
+        """The tokens that must come next, if it is certain how the tokenizer would write them; never end ids.
+
+        Parameters
+        ----------
+        encode : tokenizers.Tokenizer, transformers tokenizer or callable from str to token ids, optional
+            The tokenizer of the vocabulary. Without it, the tokens are those of positions at which the mask allows a
+            single id, of which there are few: nearly every text can be spelt in several ways.
+
+        Returns
+        -------
+        list of int
+            Acceptable one after the other. They are what ``encode`` gives, after the output so far, for every text
+            that the language allows from here, provided that the output itself is what it gives. Empty where any
+            choice is left.
+
+        Notes
+        -----
+        The forced text w (:meth:`forced_bytes`) is encoded behind the end of the output. Its last tokens might be
+        others if more text followed: a token of the longer text may lie across the end of w. The mask knows where
+        such tokens can start. Byte pair encoding is closed under prefixes, so before such a token, the longer text is
+        encoded as w cut off there is. What all these encodings, and those of w with one character of each kind that
+        may follow it (which decide how text is split into words first), have in common is certain.
+
+        That argument holds for byte pair encoding behind a splitter that looks at most one character ahead. Ids that
+        do not spell the text (a tokenizer that normalises, or another vocabulary's) are never returned.
+
+        Raises
+        ------
+        StateError
+            If ``encode`` cannot encode, or gives ids that are out of range.
+        """
+    def expected_terminals(self) -> list[str]:
+        """Names of the terminals that may come next, or that the pending lexeme can still become.
+
+        In the order of the grammar; then "end of input" if the output is complete, and "ignored text" where that may
+        come. Empty after an end token.
+        """
+    def explain(self, token_id: int) -> Explanation:
+        """Why a token is, or is not, allowed next. For people: reads the whole output again.
+
+        Raises
+        ------
+        StateError
+            If the id is out of range or an end token was accepted before.
+        """
+    def explain_bytes(self, data: bytes) -> Explanation:
+        """As :meth:`explain`, of text."""
     def mask(self) -> npt.NDArray[np.bool_]:
         """The next mask as a bool array of shape (size,), for people; raises as ``fill_next_token_bitmask``."""
     @property
@@ -130,3 +195,48 @@ def compile(
     min_agreement: int | None = None,
 ) -> CompiledGrammar: ...
 def load(source: str | bytes, vocab: Vocab) -> CompiledGrammar: ...
+def fill_bitmask_batch(matchers: Iterable[Matcher], bitmask: Any, rows: Iterable[int] | None = None) -> None:
+    """Fill the rows of many matchers, on several threads and without the GIL.
+
+    As ``fill_next_token_bitmask`` for each matcher. Small batches are filled by the calling thread.
+
+    Parameters
+    ----------
+    matchers : iterable of Matcher
+        All different, of any grammars compiled for vocabularies of one size. None may be used meanwhile.
+    bitmask : int32 array or CPU tensor of shape (batch, ceil(size / 32))
+        C-contiguous and writable. Other threads must leave these rows alone meanwhile.
+    rows : iterable of int, optional
+        Row of each matcher, all different; other rows are left as they are. Default: the matchers' positions.
+
+    Raises
+    ------
+    StateError
+        For bitmasks, rows or matchers that do not fit, a matcher that is given twice, in use, or that accepted an end
+        token. Nothing was written.
+    DeadEnd
+        If no token is allowed for some matcher and its output is not complete; the first is named. All other rows are
+        filled, its own is zero.
+    """
+
+def inspect(source: str | bytes) -> dict[str, Any]:
+    """What an artifact, a file or its bytes, holds: fingerprints, terminals, counts, bytes of each section.
+
+    Raises
+    ------
+    ArtifactError
+        If it is missing, damaged or of another version.
+    """
+
+def dot(source: str | bytes, automaton: str, max_states: int = 200) -> str:
+    """The ``"lexer"`` or the ``"parser"`` automaton of an artifact in Graphviz's language.
+
+    Raises
+    ------
+    ArtifactError
+        If it is missing, damaged or of another version.
+    BudgetExceeded
+        If the automaton has more than ``max_states`` states.
+    StateError
+        For another automaton.
+    """

@@ -60,9 +60,10 @@ def apply_token_bitmask_inplace(logits: Any, bitmask: Any, indices: Iterable[int
     Parameters
     ----------
     logits : numpy.ndarray or CPU torch.Tensor
-        ``(batch, width)`` or ``(width,)`` of a floating dtype. ``width`` is at most 32 times the number of
-        words of the bitmask; logits beyond the vocabulary are masked, since their bits are clear in every
-        filled row.
+        ``(batch, width)`` or ``(width,)`` of a floating dtype. ``width`` must need as many words as the
+        bitmask has, ``ceil(width / 32)``. Logits beyond the vocabulary are masked, since their bits are clear
+        in every filled row; for a model whose logits are wider than its tokenizer, make the vocabulary as
+        wide with ``Vocab.from_file(..., size=width)``.
     bitmask : numpy.ndarray or CPU torch.Tensor
         ``(batch, words)`` or ``(words,)`` int32. It need not be contiguous and is not changed.
     indices : iterable of int, optional
@@ -91,10 +92,12 @@ def apply_token_bitmask_inplace(logits: Any, bitmask: Any, indices: Iterable[int
     words = _bitmask_rows(bitmask)
     rows, tensor = _logits_rows(logits)
     height, width = rows.shape
-    if width > 32 * words.shape[1]:
+    count = words.shape[1]
+    if (width + 31) // 32 != count:
         raise StateError(
-            f"logits are {width} wide but the bitmask covers {32 * words.shape[1]} ids ({words.shape[1]} "
-            f"words); allocate it for the width of the logits"
+            f"logits are {width} wide but the bitmask covers {max(32 * count - 31, 0)} to {32 * count} ids "
+            f"({count} words); both must be as wide as the vocabulary: where the model pads its logits, make "
+            f"it with Vocab.from_file(..., size={width})"
         )
     if indices is None:
         if height != words.shape[0]:

@@ -1,16 +1,24 @@
-"""The command line: ``glrgrid compile GRAMMAR -t TOKENIZER -o OUT``.
+"""The command line: compile a grammar, and look at what was compiled.
+
+``glrgrid compile GRAMMAR -t TOKENIZER -o ARTIFACT`` makes an artifact, ``glrgrid inspect ARTIFACT`` says what is in it,
+``glrgrid mask ARTIFACT -t TOKENIZER --prefix TEXT`` what may come next, ``glrgrid check ARTIFACT FILE -t TOKENIZER``
+whether it accepts a text.
 
 What was asked for goes to standard output; progress, warnings and errors go to standard error, one line
-each. The exit code is 0, 1 if glrgrid refused (``error: ...``), or 2 if the command line was not understood.
+each. The exit code is 0, 1 if glrgrid refused (``error: ...``) or a checked text is not accepted, or 2 if the command
+line was not understood.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +27,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from . import CompiledGrammar, CompileWarning, Grammar, GrammarError, Vocab, __version__, compile, grammars
-from .errors import GlrgridError
+from . import (
+    CompiledGrammar,
+    CompileWarning,
+    Explanation,
+    Grammar,
+    GrammarError,
+    Matcher,
+    Vocab,
+    __version__,
+    _native,
+    compile,
+    grammars,
+    load,
+)
+from .errors import GlrgridError, StateError
 
 __all__ = ["app", "main"]
 
@@ -30,6 +51,12 @@ SHOWN_WARNINGS = 10
 SHOWN_SECTION_SHARE = 0.01
 """Sections with less than this share of the artifact are summed up."""
 
+SHOWN_TOKENS = 40
+"""Tokens that ``mask`` lists unless told otherwise."""
+
+SHOWN_LINE = 100
+"""Characters of the line that ``check`` shows."""
+
 app = typer.Typer(
     name="glrgrid",
     help="Compile grammars into artifacts that serve exact next-token masks.",
@@ -38,6 +65,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+TokenizerOption = Annotated[
+    str,
+    typer.Option("--tokenizer", "-t", help='A tokenizer.json, a folder with one, or "default" (bundled).'),
+]
+ArtifactArgument = Annotated[Path, typer.Argument(help="An artifact that compile wrote.", metavar="ARTIFACT")]
+
+
+class Automaton(StrEnum):
+    """What ``inspect`` can draw."""
+
+    lexer = "lexer"
+    parser = "parser"
 
 
 def main() -> None:
@@ -65,12 +106,7 @@ def compile_command(
     grammar: Annotated[
         str, typer.Argument(help="A .lark file, or the name of a bundled grammar.", metavar="GRAMMAR")
     ],
-    tokenizer: Annotated[
-        str,
-        typer.Option(
-            "--tokenizer", "-t", help='A tokenizer.json, a folder with one, or "default" (bundled).'
-        ),
-    ],
+    tokenizer: TokenizerOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The artifact to write.")],
     lexer: Annotated[
         str | None, typer.Option(help="How lexemes are cut; default: what the grammar says.")
@@ -81,7 +117,7 @@ def compile_command(
     """Compile a grammar for a tokenizer and write the artifact."""
     with _one_line_errors(), _one_line_warnings():
         parsed = Grammar.from_lark(_grammar_text(grammar), start=start, lexer=lexer)
-        vocab = Vocab.default() if tokenizer == "default" else Vocab.from_file(tokenizer)
+        vocab = _vocab(tokenizer)
         with _progress_bar() as progress:
             compiled = compile(parsed, vocab, progress=progress)
         compiled.save(output)
@@ -93,6 +129,208 @@ def compile_command(
         print(json.dumps(_report(grammar, tokenizer, output, compiled), indent=2))
     else:
         _print_tables(output, compiled)
+
+
+@app.command("mask")
+def mask_command(
+    artifact: ArtifactArgument,
+    tokenizer: TokenizerOption,
+    prefix: Annotated[str, typer.Option("--prefix", "-p", help="The output so far.")] = "",
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            help="Say why a token may come next, or may not: its text, or its id as #ID.", metavar="TOKEN"
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Tokens to list.")] = SHOWN_TOKENS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what may come next after some output."""
+    with _one_line_errors(), _one_line_warnings():
+        vocab = _vocab(tokenizer)
+        matcher = Matcher(load(artifact, vocab))
+        data = prefix.encode("utf-8", "surrogateescape")
+        if (taken := matcher.accept_bytes(data)) < len(data):
+            refused = Matcher(load(artifact, vocab)).explain_bytes(data)
+            raise StateError(f"the prefix is refused at byte {taken}: {refused.reason}")
+        if explain is not None:
+            report, show = _explained(matcher, vocab, explain), _print_explained
+        else:
+            report, show = _next_tokens(matcher, vocab, limit), _print_next_tokens
+    if as_json:
+        print(json.dumps({"prefix": prefix, **report}, indent=2))
+    else:
+        show(report)
+
+
+@app.command("check")
+def check_command(
+    artifact: ArtifactArgument,
+    file: Annotated[str, typer.Argument(help='The text, as a file; "-" is standard input.', metavar="FILE")],
+    tokenizer: TokenizerOption,
+) -> None:
+    """Say whether a text is accepted, or where it goes wrong and what could have stood there."""
+    with _one_line_errors(), _one_line_warnings():
+        matcher = Matcher(load(artifact, _vocab(tokenizer)))
+        data = _file_bytes(file)
+        if (taken := matcher.accept_bytes(data)) == len(data) and matcher.is_accepting():
+            print(f"{file}: accepted, {taken:,} bytes")
+            return
+        if taken == len(data):
+            verdict = "the text ends here but is not complete"
+            expected = matcher.expected_terminals()
+        else:
+            explanation = matcher.explain_bytes(data[taken : taken + 1])
+            verdict, expected = explanation.reason.rpartition("; expected")[0], explanation.expected
+    _print_position(file, data, taken, verdict)
+    print(f"expected: {', '.join(expected) or 'nothing'}")
+    raise typer.Exit(1)
+
+
+@app.command("inspect")
+def inspect_command(
+    artifact: ArtifactArgument,
+    dot: Annotated[Automaton | None, typer.Option(help="Draw an automaton in Graphviz's language.")] = None,
+    svg: Annotated[Automaton | None, typer.Option(help="Draw it as SVG; needs Graphviz.")] = None,
+    max_states: Annotated[int, typer.Option(min=1, help="Largest automaton to draw.")] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what an artifact holds, or draw its automata."""
+    with _one_line_errors():
+        source = str(artifact)
+        if dot is not None:
+            print(_native.dot(source, dot.value, max_states), end="")
+        elif svg is not None:
+            print(_svg(_native.dot(source, svg.value, max_states)), end="")
+        else:
+            report = _native.inspect(source)
+            if as_json:
+                print(json.dumps(report, indent=2))
+            else:
+                _print_inspected(artifact, report)
+
+
+def _vocab(tokenizer: str) -> Vocab:
+    return Vocab.default() if tokenizer == "default" else Vocab.from_file(tokenizer)
+
+
+def _file_bytes(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise StateError(f"{name}: cannot be read: {error.strerror or error}; pass a file") from error
+
+
+def _svg(dot: str) -> str:
+    program = shutil.which("dot")
+    if program is None:
+        raise StateError("Graphviz's program dot is not installed; install Graphviz, or use --dot")
+    drawn = subprocess.run([program, "-Tsvg"], input=dot, capture_output=True, encoding="utf-8", check=False)
+    if drawn.returncode:
+        raise StateError(f"{program} failed: {drawn.stderr}")
+    return drawn.stdout
+
+
+def _quoted(data: bytes | None) -> str:
+    """Bytes as one line of readable text."""
+    if data is None:
+        return "(no text)"
+    text = data.decode("utf-8", "backslashreplace")
+    return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text) + '"'
+
+
+def _next_tokens(matcher: Matcher, vocab: Vocab, limit: int) -> dict[str, Any]:
+    allowed = [int(token) for token in matcher.mask().nonzero()[0]]
+    return {
+        "complete": matcher.is_accepting(),
+        "expected": matcher.expected_terminals(),
+        "forced": _quoted(matcher.forced_bytes()),
+        "allowed": len(allowed),
+        "size": vocab.size,
+        "tokens": [
+            {"id": token, "text": "(end)" if token in vocab.eos_ids else _quoted(vocab.token_bytes(token))}
+            for token in allowed[:limit]
+        ],
+    }
+
+
+def _explained(matcher: Matcher, vocab: Vocab, token: str) -> dict[str, Any]:
+    token_id: int | None
+    if token.startswith("#") and token[1:].isdecimal():
+        token_id = int(token[1:])
+        explanation: Explanation = matcher.explain(token_id)
+        text = _quoted(vocab.token_bytes(token_id))
+    else:
+        data = token.encode("utf-8", "surrogateescape")
+        token_id = next((id for id, spelled in enumerate(vocab.tokens) if spelled == data), None)
+        explanation = matcher.explain_bytes(data)
+        text = _quoted(data)
+    return {
+        "id": token_id,
+        "text": text,
+        "allowed": explanation.allowed,
+        "reason": explanation.reason,
+        "at_byte": explanation.at_byte,
+        "found": explanation.found,
+        "expected": explanation.expected,
+    }
+
+
+def _print_next_tokens(report: dict[str, Any]) -> None:
+    print(f"output: {'complete' if report['complete'] else 'not complete'}")
+    print(f"expected: {', '.join(report['expected']) or 'nothing'}")
+    if report["forced"] != '""':
+        print(f"forced: {report['forced']}")
+    print(f"allowed: {report['allowed']:,} of {report['size']:,} ids")
+    for token in report["tokens"]:
+        print(f"{token['id']:>8}  {token['text']}")
+    if more := report["allowed"] - len(report["tokens"]):
+        print(f"     ...  and {more:,} more")
+
+
+def _print_explained(report: dict[str, Any]) -> None:
+    what = "no token of its own" if report["id"] is None else f"token {report['id']}"
+    print(f"{report['text']} ({what}): {'allowed' if report['allowed'] else 'not allowed'}")
+    print(f"reason: {report['reason']}")
+    if not report["allowed"]:
+        print(f"at byte: {report['at_byte']}")
+        print(f"found: {', '.join(report['found']) or 'no terminal'}")
+    print(f"expected{' after it' if report['allowed'] else ''}: {', '.join(report['expected']) or 'nothing'}")
+
+
+def _print_position(file: str, data: bytes, at: int, verdict: str) -> None:
+    """``FILE:LINE:COLUMN: verdict``, the line, and a mark below the place. Columns are characters."""
+    start = data.rfind(b"\n", 0, at) + 1
+    end = data.find(b"\n", at)
+    before = data[start:at].decode("utf-8", "replace")
+    after = data[at : None if end < 0 else end].decode("utf-8", "replace")
+    line = data.count(b"\n", 0, at) + 1
+    print(f"{file}:{line}:{len(before) + 1}: {verdict} (byte {at:,})")
+    shown = before[-SHOWN_LINE // 2 :]
+    print("  " + "".join(c if c.isprintable() else " " for c in (shown + after)[:SHOWN_LINE]))
+    print("  " + " " * len(shown) + "^")
+
+
+def _print_inspected(artifact: Path, report: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    total: int = report["artifact_bytes"]
+    facts = [
+        ("format version", str(report["format_version"])),
+        ("grammar", report["grammar_fingerprint"][:16]),
+        ("vocabulary", report["vocab_fingerprint"][:16]),
+        ("ids", f"{report['vocab_size']:,}"),
+    ]
+    counts = [(name.replace("_", " "), f"{count:,}") for name, count in report["counts"].items()]
+    sections = _section_rows(report["section_bytes"], total)
+    for title, unit, lines in [
+        ("artifact", "", facts),
+        ("count", "", counts),
+        ("section", "bytes", sections),
+    ]:
+        _print_table(console, title, unit, lines)
+    console.print(f"terminals: {', '.join(report['terminals'])}", soft_wrap=True, markup=False)
 
 
 def _grammar_text(name: str) -> str:
@@ -134,23 +372,33 @@ def _print_tables(output: Path, compiled: CompiledGrammar) -> None:
     rows = [(stage, f"{ms:,.1f}") for stage, ms in stages.items()]
     rows.append(("total", f"{sum(stages.values()):,.1f}"))
     counts = [(name.replace("_", " "), f"{count:,}") for name, count in stats.items()]
+    shown = _section_rows(sections, total)
+
+    console = Console(highlight=False)
+    for title, unit, lines in [("stage", "ms", rows), ("count", "", counts), ("section", "bytes", shown)]:
+        _print_table(console, title, unit, lines)
+    console.print(f"wrote {output}: {total:,} bytes", soft_wrap=True, markup=False)
+
+
+def _section_rows(sections: dict[str, int], total: int) -> list[tuple[str, str]]:
+    """Sizes, largest first, small ones summed up."""
     largest = sorted(sections.items(), key=lambda item: (-item[1], item[0]))
     shown = [(name, f"{size:,}") for name, size in largest if size >= SHOWN_SECTION_SHARE * total]
     rest = largest[len(shown) :]
     shown.append((f"{len(rest)} smaller sections", f"{sum(size for _, size in rest):,}"))
     shown.append(("header and padding", f"{total - sum(sections.values()):,}"))
     shown.append(("total", f"{total:,}"))
+    return shown
 
-    console = Console(highlight=False)
-    for title, unit, lines in [("stage", "ms", rows), ("count", "", counts), ("section", "bytes", shown)]:
-        table = Table(title_justify="left", box=None, pad_edge=False)
-        table.add_column(title, min_width=24)
-        table.add_column(unit, justify="right", min_width=10)
-        for line in lines:
-            table.add_row(*line)
-        console.print(table)
-        console.print()
-    console.print(f"wrote {output}: {total:,} bytes", soft_wrap=True, markup=False)
+
+def _print_table(console: Console, title: str, unit: str, lines: list[tuple[str, str]]) -> None:
+    table = Table(title_justify="left", box=None, pad_edge=False)
+    table.add_column(title, min_width=24)
+    table.add_column(unit, justify="right", min_width=10)
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+    console.print()
 
 
 @contextmanager

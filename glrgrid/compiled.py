@@ -53,12 +53,21 @@ def compile(
         If the grammar cannot be compiled: no text matches it, a terminal matches the empty string, ...
     BudgetExceeded
         If its automata outgrow what the engine can address.
+    TypeError
+        If an argument is no ``Grammar`` or no ``Vocab``; grammar text and names of tokenizers are neither.
 
     Warns
     -----
     CompileWarning
-        With the first of ``.warnings``, if there are any: places where masks may lead to a dead end.
+        With the first of ``.warnings``, if there are any: terminals that can never be used, and places from which
+        masks may lead to a dead end or to a lexeme that cannot end.
     """
+    if not isinstance(grammar, Grammar):
+        hint = "pass Grammar.from_lark(text)" if isinstance(grammar, str) else "pass a Grammar"
+        raise TypeError(
+            f"grammar is {_described(grammar)}; {hint}, as in compile(Grammar.from_lark(text), vocab)"
+        )
+    _check_vocab(vocab)
     if mode != "aot":
         raise GrammarError(f'unknown mode {mode!r}; expected "aot"')
     compiled = _native.compile(grammar.ir.to_json(), vocab._native, progress=progress)
@@ -86,4 +95,23 @@ def load(source: str | os.PathLike[str] | bytes, vocab: Vocab) -> _native.Compil
     ArtifactError
         If it is missing, damaged, of another version, or was compiled for another vocabulary; the message says which.
     """
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        raise TypeError(f"source is {_described(source)}; pass the path of an artifact, or its bytes")
+    _check_vocab(vocab)
     return _native.load(source if isinstance(source, bytes) else os.fspath(source), vocab._native)
+
+
+def _check_vocab(vocab: object) -> None:
+    if not isinstance(vocab, Vocab):
+        raise TypeError(
+            f"vocab is {_described(vocab)}; pass a Vocab: Vocab.default(), Vocab.from_file(path) or "
+            "Vocab.from_tokenizer(tokenizer)"
+        )
+
+
+def _described(value: object) -> str:
+    """A value of the wrong type, for a message: its type, and its beginning if it is text."""
+    if value is None:
+        return "None"
+    kind = f"of type {type(value).__name__}"
+    return f"{kind} ({value[:30]!r})" if isinstance(value, str) else kind

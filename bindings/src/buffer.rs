@@ -5,14 +5,37 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
 /// Call `body` with row `index` of a `(batch, words)` int32 buffer, or with a `(words,)` one.
-#[allow(unsafe_code)]
 pub fn with_row<T>(
-    py: Python<'_>,
     bitmask: &Bound<'_, PyAny>,
     index: i64,
     words: usize,
     body: impl FnOnce(&mut [u32]) -> PyResult<T>,
 ) -> PyResult<T> {
+    let (buffer, rows) = checked(bitmask, words)?;
+    let index = row(index, rows)?;
+    body(slice(&buffer, index * words, words))
+}
+
+/// Call `body` with all rows of a `(batch, words)` int32 buffer, or of a `(words,)` one.
+pub fn with_rows<T>(
+    bitmask: &Bound<'_, PyAny>,
+    words: usize,
+    body: impl FnOnce(&mut [u32]) -> PyResult<T>,
+) -> PyResult<T> {
+    let (buffer, rows) = checked(bitmask, words)?;
+    body(slice(&buffer, 0, rows * words))
+}
+
+/// A row number that is in range.
+pub fn row(index: i64, rows: usize) -> PyResult<usize> {
+    match usize::try_from(index) {
+        Ok(index) if index < rows => Ok(index),
+        _ => Err(error::state(format!("bitmask row {index} is out of range: the bitmask has {rows} rows"))),
+    }
+}
+
+/// The buffer, of the right type and shape, and its number of rows.
+fn checked(bitmask: &Bound<'_, PyAny>, words: usize) -> PyResult<(PyBuffer<i32>, usize)> {
     let buffer = match PyBuffer::<i32>::get(bitmask) {
         Ok(buffer) => buffer,
         Err(_) => from_tensor(bitmask)?,
@@ -21,27 +44,32 @@ pub fn with_row<T>(
         return Err(error::state("bitmask is big-endian, expected int32 in native byte order".into()));
     }
     let describe = || format!("bitmask has shape {:?}", buffer.shape());
-    let expected = format!("expected (batch, {words}) int32 C-contiguous and writable");
+    let expected = || format!("expected (batch, {words}) int32 C-contiguous and writable");
     let rows = match *buffer.shape() {
         [found] if found == words => 1,
         [rows, found] if found == words => rows,
-        _ => return Err(error::state(format!("{}, {expected}", describe()))),
+        _ => return Err(error::state(format!("{}, {}", describe(), expected()))),
     };
     if !buffer.is_c_contiguous() {
-        return Err(error::state(format!("{} but is not C-contiguous, {expected}", describe())));
+        return Err(error::state(format!("{} but is not C-contiguous, {}", describe(), expected())));
     }
     if buffer.readonly() {
-        return Err(error::state(format!("{} but is read-only, {expected}", describe())));
+        return Err(error::state(format!("{} but is read-only, {}", describe(), expected())));
     }
-    if index < 0 || index as u64 >= rows as u64 {
-        return Err(error::state(format!("bitmask row {index} is out of range: the bitmask has {rows} rows")));
+    Ok((buffer, rows))
+}
+
+/// `count` words of a checked buffer from `start` on, both within it.
+#[allow(unsafe_code, clippy::mut_from_ref)]
+fn slice(buffer: &PyBuffer<i32>, start: usize, count: usize) -> &mut [u32] {
+    if count == 0 {
+        return &mut [];
     }
-    let start = buffer.buf_ptr() as usize + index as usize * words * 4;
-    let _held = py;
-    // SAFETY: the buffer is a C-contiguous, writable array of at least (index + 1) * words aligned i32 (checked by PyBuffer
-    // and above), it stays exported while `buffer` lives, and the GIL is held, so that no other Python code runs.
-    let row = unsafe { std::slice::from_raw_parts_mut(start as *mut u32, words) };
-    body(row)
+    // SAFETY: the buffer is a C-contiguous, writable array of at least start + count aligned i32 (PyBuffer and `checked`
+    // see to it), and stays exported, hence neither freed nor resized, while `buffer` is borrowed. One slice of it is made
+    // per call. Other threads must not use the rows meanwhile; within a call that keeps the GIL they cannot, and the others
+    // say so in their documentation, as numpy's own functions do that release it.
+    unsafe { std::slice::from_raw_parts_mut((buffer.buf_ptr() as *mut u32).add(start), count) }
 }
 
 /// A CPU tensor has no buffer protocol but shares memory with the array that `.numpy()` gives.

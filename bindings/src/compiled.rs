@@ -11,54 +11,45 @@ use pyo3::types::{PyBytes, PyDict};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A compiled grammar; serves any number of matchers.
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct CompiledGrammar {
     pub inner: Arc<Compiled>,
-    bytes: Option<Vec<u8>>,
-    path: Option<PathBuf>,
     stats: Stats,
     warnings: Vec<String>,
-}
-
-impl CompiledGrammar {
-    fn artifact(&self) -> PyResult<std::borrow::Cow<'_, [u8]>> {
-        match (&self.bytes, &self.path) {
-            (Some(bytes), _) => Ok(bytes.into()),
-            (None, Some(path)) => Ok(std::fs::read(path).map_err(|e| io_error("read", path, &e))?.into()),
-            (None, None) => Ok((&[] as &[u8]).into()),
-        }
-    }
 }
 
 fn io_error(action: &'static str, path: &Path, e: &std::io::Error) -> PyErr {
     error::artifact(ArtifactError::Io { action, path: path.display().to_string(), reason: e.to_string() })
 }
 
+/// Write a file so that readers see the old contents or the new, never a part: they may have the old one mapped.
+fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}-{}.partial", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let temporary = path.with_file_name(name);
+    let written = std::fs::File::create_new(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        std::fs::remove_file(&temporary).ok();
+    }
+    written
+}
+
 #[pymethods]
 impl CompiledGrammar {
     /// Write the artifact to `path`, atomically.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        guard(|| {
-            let bytes = self.artifact()?;
-            py.detach(|| {
-                // A reader may have the old file mapped: write a new one and rename it into place.
-                let temporary = path.with_extension(format!("tmp{}", std::process::id()));
-                let written = std::fs::File::create(&temporary)
-                    .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-                    .and_then(|()| std::fs::rename(&temporary, &path));
-                written.map_err(|e| {
-                    std::fs::remove_file(&temporary).ok();
-                    io_error("write", &path, &e)
-                })
-            })
-        })
+        guard(|| py.detach(|| write_atomically(&path, self.inner.bytes()).map_err(|e| io_error("write", &path, &e))))
     }
 
     /// The artifact's bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        guard(|| Ok(PyBytes::new(py, &self.artifact()?)))
+        guard(|| Ok(PyBytes::new(py, self.inner.bytes())))
     }
 
     /// Milliseconds by stage, sizes, and artifact bytes by section.
@@ -78,7 +69,7 @@ impl CompiledGrammar {
             sections.set_item(section, size)?;
         }
         stats.set_item("section_bytes", sections)?;
-        stats.set_item("artifact_bytes", self.inner.artifact_bytes())?;
+        stats.set_item("artifact_bytes", self.inner.bytes().len())?;
         stats.set_item("rows_missing", 0)?;
         Ok(stats)
     }
@@ -108,9 +99,15 @@ impl CompiledGrammar {
     }
 
     fn __repr__(&self) -> String {
+        let counts = self.inner.counts();
+        let count = |what: &str| counts.iter().find(|(name, _)| *name == what).map_or(0, |(_, count)| *count);
         format!(
-            "CompiledGrammar({} bytes, vocabulary of {} ids)",
-            self.inner.artifact_bytes(),
+            "<CompiledGrammar {}: {} terminals, {} lexer states, {} LR states, {} bytes, for {} ids>",
+            &self.grammar_fingerprint()[..12],
+            count("terminals"),
+            count("lexer_states"),
+            count("lr_states"),
+            self.inner.bytes().len(),
             self.inner.vocab().size()
         )
     }
@@ -156,13 +153,7 @@ pub fn compile(
         let artifact = built.map_err(error::compile)?;
         let compiled =
             py.detach(|| Compiled::new(Buffer::from_bytes(&artifact.bytes), inner)).map_err(error::artifact)?;
-        Ok(CompiledGrammar {
-            inner: Arc::new(compiled),
-            bytes: Some(artifact.bytes),
-            path: None,
-            stats: artifact.stats,
-            warnings: artifact.warnings,
-        })
+        Ok(CompiledGrammar { inner: Arc::new(compiled), stats: artifact.stats, warnings: artifact.warnings })
     })
 }
 
@@ -171,14 +162,13 @@ pub fn compile(
 pub fn load(py: Python<'_>, source: &Bound<'_, PyAny>, vocab: &Vocab) -> PyResult<CompiledGrammar> {
     guard(|| {
         let inner = Arc::clone(&vocab.inner);
-        let (compiled, bytes, path) = if let Ok(bytes) = source.cast::<PyBytes>() {
-            let bytes = bytes.as_bytes().to_vec();
-            let compiled = py.detach(|| Compiled::new(Buffer::from_bytes(&bytes), inner)).map_err(error::artifact)?;
-            (compiled, Some(bytes), None)
+        let compiled = if let Ok(bytes) = source.cast::<PyBytes>() {
+            let buffer = Buffer::from_bytes(bytes.as_bytes());
+            py.detach(|| Compiled::new(buffer, inner)).map_err(error::artifact)?
         } else {
             let path: PathBuf = source.extract()?;
-            (py.detach(|| Compiled::load(&path, inner)).map_err(error::artifact)?, None, Some(path))
+            py.detach(|| Compiled::load(&path, inner)).map_err(error::artifact)?
         };
-        Ok(CompiledGrammar { inner: Arc::new(compiled), bytes, path, stats: Stats::default(), warnings: Vec::new() })
+        Ok(CompiledGrammar { inner: Arc::new(compiled), stats: Stats::default(), warnings: Vec::new() })
     })
 }

@@ -29,18 +29,35 @@ pub fn state(message: String) -> PyErr {
 }
 
 pub fn matcher(error: MatcherError) -> PyErr {
+    raised(&error, error.to_string())
+}
+
+/// An error of one matcher of a batch.
+pub fn matcher_at(index: usize, error: &MatcherError) -> PyErr {
+    raised(error, format!("matchers[{index}]: {error}"))
+}
+
+fn raised(error: &MatcherError, message: String) -> PyErr {
     match error {
-        MatcherError::DeadEnd { .. } => py::DeadEnd::new_err(error.to_string()),
-        _ => py::StateError::new_err(error.to_string()),
+        MatcherError::DeadEnd { .. } => py::DeadEnd::new_err(message),
+        _ => py::StateError::new_err(message),
     }
+}
+
+/// An automaton too large to be drawn.
+pub fn too_large(what: &str, states: usize, limit: usize) -> PyErr {
+    py::BudgetExceeded::new_err(format!(
+        "the {what} automaton has {states} states, max_states is {limit}; raise it, or draw a smaller grammar"
+    ))
 }
 
 pub fn compile(error: CompileError) -> PyErr {
     let message = error.to_string();
     match error {
-        CompileError::Malformed(_) | CompileError::Grammar(_) | CompileError::TooManyTerminals { .. } => {
-            py::GrammarError::new_err(message)
-        }
+        CompileError::Malformed(_)
+        | CompileError::Grammar(_)
+        | CompileError::NothingBegins { .. }
+        | CompileError::TooManyTerminals { .. } => py::GrammarError::new_err(message),
         CompileError::Lexer { error, position } => {
             use compiler::lexer::LexerError::{EmptyLanguage, Nullable, TooDeep};
             let raised = match error {

@@ -3,6 +3,7 @@
 mod buffer;
 mod compiled;
 mod error;
+mod inspect;
 mod matcher;
 mod vocab;
 
@@ -15,5 +16,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<matcher::Matcher>()?;
     module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::load, module)?)?;
+    module.add_function(wrap_pyfunction!(matcher::fill_bitmask_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(inspect::inspect, module)?)?;
+    module.add_function(wrap_pyfunction!(inspect::dot, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -1,100 +1,253 @@
-//! `_native.Matcher`.
+//! `_native.Matcher` and `fill_bitmask_batch`.
 
-use crate::buffer::with_row;
+use crate::buffer::{row, with_row, with_rows};
 use crate::compiled::CompiledGrammar;
 use crate::error::{self, Int, guard};
-use dwa_runtime::MatcherError;
+use dwa_runtime::{Explanation, MatcherError};
 use pyo3::prelude::*;
-use pyo3::types::PyByteArray;
+use pyo3::types::{PyByteArray, PyBytes};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// Bytes of the output's end that `repr` shows.
+const SHOWN_BYTES: usize = 32;
 
 /// One output being decoded.
-#[pyclass(module = "glrgrid._native")]
+#[pyclass(frozen, module = "glrgrid._native")]
 pub struct Matcher {
-    inner: dwa_runtime::Matcher,
+    inner: Mutex<dwa_runtime::Matcher>,
 }
 
 impl Matcher {
-    fn id(&self, token_id: i64) -> PyResult<u32> {
-        let max = self.inner.compiled().vocab().size() - 1;
-        u32::try_from(token_id).map_err(|_| error::matcher(MatcherError::TokenRange { id: token_id, max }))
+    /// The matcher, if nobody else is using it.
+    fn lock(&self) -> PyResult<MutexGuard<'_, dwa_runtime::Matcher>> {
+        match self.inner.try_lock() {
+            Ok(guard) => Ok(guard),
+            // A panic leaves a matcher as it was: its methods change it last.
+            Err(TryLockError::Poisoned(guard)) => Ok(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(error::state(
+                "the matcher is in use by another call; give each thread its own (see Matcher.fork)".into(),
+            )),
+        }
     }
+}
+
+impl From<dwa_runtime::Matcher> for Matcher {
+    fn from(inner: dwa_runtime::Matcher) -> Self {
+        Matcher { inner: Mutex::new(inner) }
+    }
+}
+
+fn id(token_id: i64, matcher: &dwa_runtime::Matcher) -> PyResult<u32> {
+    let max = matcher.compiled().vocab().size() - 1;
+    let id = u32::try_from(token_id).ok().filter(|&id| id as usize <= max);
+    id.ok_or_else(|| error::matcher(MatcherError::TokenRange { id: token_id, max }))
+}
+
+fn integers(items: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    items.try_iter()?.map(|item| Ok(item?.extract::<Int>()?.0)).collect()
+}
+
+/// A `glrgrid.explain.Explanation`.
+fn explanation<'py>(py: Python<'py>, e: Explanation) -> PyResult<Bound<'py, PyAny>> {
+    let kind = py.import("glrgrid.explain")?.getattr("Explanation")?;
+    kind.call1((e.allowed, e.reason, e.at_byte, e.expected, e.found))
 }
 
 #[pymethods]
 impl Matcher {
     #[new]
     fn new(compiled: &CompiledGrammar) -> Self {
-        Matcher { inner: dwa_runtime::Matcher::new(compiled.inner.clone()) }
+        dwa_runtime::Matcher::new(compiled.inner.clone()).into()
     }
 
     #[pyo3(signature = (bitmask, index=Int(0)), text_signature = "($self, bitmask, index=0)")]
-    fn fill_next_token_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: Int) -> PyResult<()> {
+    fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: Int) -> PyResult<()> {
         guard(|| {
-            let words = self.inner.compiled().meta().vocab_words as usize;
-            with_row(py, bitmask, index.0, words, |row| self.inner.fill_bitmask(row).map_err(error::matcher))
+            let matcher = self.lock()?;
+            let words = matcher.compiled().meta().vocab_words as usize;
+            with_row(bitmask, index.0, words, |row| matcher.fill_bitmask(row).map_err(error::matcher))
         })
     }
 
-    fn accept_token(&mut self, token_id: Int) -> PyResult<bool> {
+    fn accept_token(&self, token_id: Int) -> PyResult<bool> {
         guard(|| {
-            let id = self.id(token_id.0)?;
-            self.inner.accept_token(id).map_err(error::matcher)
+            let mut matcher = self.lock()?;
+            let id = id(token_id.0, &matcher)?;
+            matcher.accept_token(id).map_err(error::matcher)
         })
     }
 
-    fn accept_bytes(&mut self, data: &[u8]) -> PyResult<usize> {
-        guard(|| self.inner.accept_bytes(data).map_err(error::matcher))
+    fn accept_bytes(&self, data: &[u8]) -> PyResult<usize> {
+        guard(|| self.lock()?.accept_bytes(data).map_err(error::matcher))
+    }
+
+    fn validate_tokens(&self, ids: &Bound<'_, PyAny>) -> PyResult<usize> {
+        guard(|| {
+            let ids = integers(ids)?;
+            let matcher = self.lock()?;
+            let ids = ids.into_iter().map(|token| id(token, &matcher)).collect::<PyResult<Vec<u32>>>()?;
+            matcher.validate_tokens(&ids).map_err(error::matcher)
+        })
     }
 
     #[pyo3(signature = (n=Int(1)), text_signature = "($self, n=1)")]
-    fn rollback(&mut self, n: Int) -> PyResult<()> {
+    fn rollback(&self, n: Int) -> PyResult<()> {
         guard(|| {
             let n = usize::try_from(n.0)
                 .map_err(|_| error::state(format!("cannot roll back {} steps: give 0 or more", n.0)))?;
-            self.inner.rollback(n).map_err(error::matcher)
+            self.lock()?.rollback(n).map_err(error::matcher)
         })
     }
 
-    fn fork(&self) -> Self {
-        Matcher { inner: self.inner.clone() }
+    fn fork(&self) -> PyResult<Self> {
+        guard(|| Ok(self.lock()?.clone().into()))
     }
 
-    fn reset(&mut self) {
-        self.inner.reset();
+    fn reset(&self) -> PyResult<()> {
+        guard(|| {
+            self.lock()?.reset();
+            Ok(())
+        })
     }
 
     fn is_accepting(&self) -> PyResult<bool> {
-        guard(|| Ok(self.inner.is_accepting()))
+        guard(|| Ok(self.lock()?.is_accepting()))
     }
 
-    fn is_terminated(&self) -> bool {
-        self.inner.is_terminated()
+    fn is_terminated(&self) -> PyResult<bool> {
+        Ok(self.lock()?.is_terminated())
+    }
+
+    fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        guard(|| Ok(PyBytes::new(py, &self.lock()?.forced_bytes())))
+    }
+
+    #[pyo3(signature = (encode=None))]
+    fn forced_tokens(&self, py: Python<'_>, encode: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u32>> {
+        guard(|| {
+            let Some(encode) = encode else { return Ok(self.lock()?.forced_tokens()) };
+            let encoder = py.import("glrgrid.forced")?.getattr("encoder")?.call1((encode,))?;
+            let matcher = self.lock()?;
+            matcher.forced_tokens_by(&mut |text| {
+                let encoded = encoder.call1((PyBytes::new(py, text),))?;
+                if encoded.is_none() {
+                    return Ok(None);
+                }
+                let ids = integers(&encoded)?.into_iter().map(|token| id(token, &matcher));
+                ids.collect::<PyResult<Vec<u32>>>().map(Some)
+            })
+        })
+    }
+
+    fn expected_terminals(&self) -> PyResult<Vec<String>> {
+        guard(|| Ok(self.lock()?.expected_terminals()))
+    }
+
+    fn explain<'py>(&self, py: Python<'py>, token_id: Int) -> PyResult<Bound<'py, PyAny>> {
+        guard(|| {
+            let explained = {
+                let matcher = self.lock()?;
+                matcher.explain(id(token_id.0, &matcher)?).map_err(error::matcher)?
+            };
+            explanation(py, explained)
+        })
+    }
+
+    fn explain_bytes<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        guard(|| {
+            let explained = self.lock()?.explain_bytes(data).map_err(error::matcher)?;
+            explanation(py, explained)
+        })
     }
 
     /// The next mask as a numpy bool array of shape `(size,)`.
     fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(|| {
-            let compiled = self.inner.compiled();
-            let mut row = vec![0u32; compiled.meta().vocab_words as usize];
-            self.inner.fill_bitmask(&mut row).map_err(error::matcher)?;
-            let bools: Vec<u8> = (0..compiled.vocab().size()).map(|id| (row[id / 32] >> (id % 32) & 1) as u8).collect();
+            let bools: Vec<u8> = {
+                let matcher = self.lock()?;
+                let compiled = matcher.compiled();
+                let mut row = vec![0u32; compiled.meta().vocab_words as usize];
+                matcher.fill_bitmask(&mut row).map_err(error::matcher)?;
+                (0..compiled.vocab().size()).map(|id| (row[id / 32] >> (id % 32) & 1) as u8).collect()
+            };
             py.import("numpy")?.call_method1("frombuffer", (PyByteArray::new(py, &bools), "?"))
         })
     }
 
     /// Steps that can be rolled back.
     #[getter]
-    fn steps(&self) -> usize {
-        self.inner.steps()
+    fn steps(&self) -> PyResult<usize> {
+        Ok(self.lock()?.steps())
     }
 
     /// Live branches and stack tops, for tests of ambiguity.
     #[getter]
-    fn branch_counts(&self) -> (usize, usize) {
-        self.inner.branch_counts()
+    fn branch_counts(&self) -> PyResult<(usize, usize)> {
+        Ok(self.lock()?.branch_counts())
     }
 
-    fn __repr__(&self) -> String {
-        format!("Matcher(steps={}, terminated={})", self.inner.steps(), self.inner.is_terminated())
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(|| {
+            let Ok(matcher) = self.lock() else { return Ok("Matcher(in use)".into()) };
+            let text = matcher.text();
+            let from = text.len().saturating_sub(SHOWN_BYTES);
+            let shown = PyBytes::new(py, &text[from..]).repr()?;
+            let more = if from > 0 { format!("{from} bytes and ") } else { String::new() };
+            let state = match (matcher.is_terminated(), matcher.is_accepting()) {
+                (true, _) => "terminated",
+                (false, true) => "complete",
+                (false, false) => "incomplete",
+            };
+            Ok(format!("<Matcher after {} steps, {more}{shown}: {state}>", matcher.steps()))
+        })
     }
+}
+
+/// Fill the rows of many matchers in parallel, without the GIL.
+#[pyfunction]
+#[pyo3(signature = (matchers, bitmask, rows=None))]
+pub fn fill_bitmask_batch(
+    py: Python<'_>,
+    matchers: &Bound<'_, PyAny>,
+    bitmask: &Bound<'_, PyAny>,
+    rows: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    guard(|| {
+        let matchers = matchers.try_iter()?.map(|m| Ok(m?.cast_into::<Matcher>()?)).collect::<PyResult<Vec<_>>>()?;
+        let rows = match rows {
+            Some(rows) => integers(rows)?,
+            None => (0..matchers.len() as i64).collect(),
+        };
+        if rows.len() != matchers.len() {
+            let (m, r) = (matchers.len(), rows.len());
+            return Err(error::state(format!("{m} matchers and {r} rows; give one row for each matcher")));
+        }
+        let locked = lock_all(&matchers)?;
+        let Some(first) = locked.first() else { return Ok(()) };
+        let words = first.compiled().meta().vocab_words as usize;
+        with_rows(bitmask, words, |bitmask| {
+            let mut free: Vec<Option<&mut [u32]>> = bitmask.chunks_exact_mut(words).map(Some).collect();
+            let mut jobs = Vec::with_capacity(locked.len());
+            for (matcher, &index) in locked.iter().zip(&rows) {
+                let place = row(index, free.len())?;
+                let Some(row) = free[place].take() else {
+                    return Err(error::state(format!("row {index} is given twice; give each matcher its own row")));
+                };
+                jobs.push((&**matcher, row));
+            }
+            py.detach(|| dwa_runtime::fill_bitmasks(&mut jobs)).map_err(|(i, e)| error::matcher_at(i, &e))
+        })
+    })
+}
+
+fn lock_all<'a>(matchers: &'a [Bound<'_, Matcher>]) -> PyResult<Vec<MutexGuard<'a, dwa_runtime::Matcher>>> {
+    let at = |i: usize| {
+        let first = matchers.iter().position(|m| m.is(&matchers[i])).unwrap_or(i);
+        if first == i { "is in use by another call".to_string() } else { format!("is matchers[{first}] again") }
+    };
+    let lock = |(i, m): (usize, &'a Bound<'_, Matcher>)| {
+        let locked = m.get().lock();
+        locked.map_err(|_| error::state(format!("matchers[{i}] {}; give each row a matcher of its own", at(i))))
+    };
+    matchers.iter().enumerate().map(lock).collect()
 }

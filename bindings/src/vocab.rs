@@ -42,6 +42,10 @@ impl Vocab {
         })
     }
 
+    fn __repr__(&self) -> String {
+        format!("<Vocab {}: {} ids>", &self.inner.fingerprint_hex()[..12], self.inner.size())
+    }
+
     #[getter]
     fn size(&self) -> usize {
         self.inner.size()

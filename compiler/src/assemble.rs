@@ -10,17 +10,21 @@ use crate::terminal_dwa::TerminalDwa;
 use dwa_runtime::TableData;
 use rustc_hash::FxHashMap;
 
+/// What the stages made.
+pub(crate) struct Parts<'p> {
+    pub grammar: &'p Grammar,
+    pub reduced: &'p ReducedGrammar,
+    pub table: &'p LrTable,
+    pub quotient: &'p Quotient,
+    pub groups: &'p Groups,
+    pub lexer: &'p WatchedLexer,
+    pub terminal: &'p TerminalDwa<'p>,
+    pub verdicts: &'p Verdicts,
+}
+
 /// Everything but the rows and the scalars.
-pub(crate) fn assemble(
-    grammar: &Grammar,
-    reduced: &ReducedGrammar,
-    table: &LrTable,
-    quotient: &Quotient,
-    groups: &Groups,
-    lexer: &WatchedLexer,
-    terminal: &TerminalDwa<'_>,
-    verdicts: &Verdicts,
-) -> TableData {
+pub(crate) fn assemble(parts: &Parts<'_>) -> TableData {
+    let Parts { grammar, reduced, table, quotient, groups, lexer, terminal, verdicts } = parts;
     let mut out = TableData::default();
     let terminals = grammar.terminals.iter().map(|t| &t.name);
     for name in terminals.chain(&reduced.nonterminal_names).chain(&table.production_names) {

@@ -22,6 +22,16 @@ pub enum CompileError {
         /// Position of the terminal, where known.
         position: Option<(u32, u32)>,
     },
+    /// No text can even begin.
+    #[error(
+        "no text matches the grammar: by the longest match, none of the terminals it can begin with can ever be followed \
+         by what must come after it ({}); give them distinct endings, or lower the rank of what takes their place",
+        terminals.join(", ")
+    )]
+    NothingBegins {
+        /// Terminals that a sentence begins with.
+        terminals: Vec<String>,
+    },
     /// More terminals than the tables address.
     #[error("the grammar has {found} terminals, at most {limit} are supported; share terminals between rules")]
     TooManyTerminals {

@@ -120,8 +120,13 @@ pub fn compile(
     };
     let dfa = GroupedDfa::build(&grammar.terminals, &groups, &config.lexer).map_err(lexer_error)?;
     let facts = facts(&grammar, &table, &groups, follow);
-    let (watched, reports) = build_watched(&dfa, &facts, config.max_watched_states)
+    let (watched, findings) = build_watched(&dfa, &facts, config.max_watched_states)
         .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
+    let name = |t: u32| grammar.terminals[t as usize].name.as_str();
+    if findings.nothing_begins {
+        let terminals = bits::iter(&facts.begin).map(|t| name(t).to_string()).collect();
+        return Err(CompileError::NothingBegins { terminals });
+    }
     let quotient = parser_dwa::Quotient::new(&table, &groups.of_state);
     stages.size("lr_state_classes", quotient.rows.len());
     stages.size("terminal_classes", quotient.terminal_classes);
@@ -129,23 +134,19 @@ pub fn compile(
     stages.size("lexer_dfa_states", dfa.state_count());
     stages.size("lexer_states", watched.state_count());
     stages.size("lexer_states_watched", watched.watched_states);
-    stages.size("separability_reports", reports.len());
+    stages.size("separability_reports", findings.reports.len());
 
     stages.begin("terminal_dwa")?;
-    let mut report = |done: usize, of: usize| {
-        (stages.progress)("terminal_dwa", done as f64 / of.max(1) as f64);
-    };
-    let terminal = terminal_dwa::build(&watched, trie, &facts, &quotient.terminal_class, config, &mut report);
+    let mut report = |done: usize, of: usize| (stages.progress)("terminal_dwa", done as f64 / of.max(1) as f64);
+    let terminal = terminal_dwa::build(&watched, trie, &facts, &quotient.terminal_class, config, &mut report)
+        .ok_or(CompileError::Cancelled)?;
     stages.size("partitions", terminal.partitions.len());
     stages.size("sequence_nodes", terminal.outcomes.nodes.len());
     stages.size("boundary_classes", terminal.outcomes.classes.len());
 
     stages.begin("parser_dwa")?;
-    let mut report = |done: usize, of: usize| {
-        (stages.progress)("parser_dwa", done as f64 / of.max(1) as f64);
-    };
-    let dwa = parser_dwa::build(&quotient, &terminal.outcomes, config.max_dwa_edges, &mut report)
-        .map_err(|e| CompileError::Limit { stage: "parser_dwa", what: "edges", limit: e.0 })?;
+    let mut report = |done: usize, of: usize| (stages.progress)("parser_dwa", done as f64 / of.max(1) as f64);
+    let dwa = parser_dwa::build(&quotient, &terminal.outcomes, config.max_dwa_edges, &mut report)?;
     stages.size("dwa_subsets", dwa.edges.len());
     stages.size("dwa_configurations_max", dwa.max_configurations);
     let verdicts = parser_dwa::merge(dwa, &terminal.outcomes, quotient.terminal_classes as u32 - 1);
@@ -154,7 +155,16 @@ pub fn compile(
     stages.size("verdict_classes", verdicts.count);
 
     stages.begin("rows")?;
-    let mut data = assemble::assemble(&grammar, &reduced, &table, &quotient, &groups, &watched, &terminal, &verdicts);
+    let mut data = assemble::assemble(&assemble::Parts {
+        grammar: &grammar,
+        reduced: &reduced,
+        table: &table,
+        quotient: &quotient,
+        groups: &groups,
+        lexer: &watched,
+        terminal: &terminal,
+        verdicts: &verdicts,
+    });
     rows::write(&terminal, &verdicts, trie, vocab.words(), &mut data);
     data.meta = dwa_runtime::Meta {
         terminals: table.terminal_count as u32,
@@ -176,15 +186,23 @@ pub fn compile(
     stages.size("rows_missing", 0);
     stages.size("artifact_bytes", bytes.len());
     stages.end();
-    let name = |t: u32| &grammar.terminals[t as usize].name;
-    let warnings = reports.iter().map(|r| {
+    let unusable = findings.unusable.iter().map(|&t| {
         format!(
-            "after {:?} terminal {} can no longer be separated from a following {}; masks may lead to a dead end there",
+            "terminal {} can never be used: another terminal always takes its place, or whatever may follow it is taken \
+             into it; texts that need it are not in the language",
+            name(t)
+        )
+    });
+    let warnings = findings.reports.iter().map(|r| {
+        format!(
+            "after {:?} terminal {} can no longer be separated from a following {}; masks may lead to a dead end or to a \
+             lexeme that cannot end",
             String::from_utf8_lossy(&r.text),
             name(r.terminal),
             name(r.follower)
         )
     });
+    let warnings = unusable.chain(warnings);
     Ok(Artifact { bytes, stats: stages.stats, warnings: warnings.collect() })
 }
 
@@ -212,12 +230,20 @@ fn facts(grammar: &Grammar, table: &LrTable, groups: &Groups, follow: Vec<Vec<u6
                     after.push((group, vec![0; width]));
                     after.len() - 1
                 });
-                table.row_terminals(to).iter().for_each(|&next| bits::insert(&mut after[i].1, next));
+                match grammar.lexer {
+                    // Every terminal takes part in every lexeme.
+                    LexerMode::Basic => after[i].1.fill(u64::MAX),
+                    LexerMode::Contextual => {
+                        table.row_terminals(to).iter().for_each(|&next| bits::insert(&mut after[i].1, next));
+                    }
+                }
             }
         }
     }
     after.iter_mut().for_each(|groups| groups.sort_unstable());
-    TerminalFacts { count, ignored, usable, follow, after }
+    let mut begin = vec![0; width];
+    table.row_terminals(0).iter().for_each(|&t| bits::insert(&mut begin, t));
+    TerminalFacts { count, ignored, usable, begin, follow, after }
 }
 
 fn terminal_position(grammar: &Grammar, error: &LexerError) -> Option<(u32, u32)> {

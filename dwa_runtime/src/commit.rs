@@ -59,14 +59,14 @@ impl Lr<'_> {
     }
 
     /// The stacks after a change.
-    fn change(self, tops: Tops, change: u32) -> Tops {
+    pub(crate) fn change(self, tops: Tops, change: u32) -> Tops {
         let mut tops = self.emit_set(tops, self.tables.change_set.get(change as usize));
         tops.retain(|top| self.tables.change_allows(change, top.symbol()));
         tops
     }
 
     /// The stacks after a lexeme that is any of the candidates of `set`.
-    fn emit_set(self, tops: Tops, set: u32) -> Tops {
+    pub(crate) fn emit_set(self, tops: Tops, set: u32) -> Tops {
         let ignored = self.tables.set_ignored[set as usize] != 0;
         let mut terms = self.tables.set(set);
         match (ignored, terms.len()) {

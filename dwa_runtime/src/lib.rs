@@ -8,9 +8,13 @@
 //! recipe ([`rows`]) says which token sets those classes stand for; the resulting row is cached and copied out.
 
 pub mod artifact;
+mod batch;
 mod bitmask;
 mod commit;
 mod error;
+mod explain;
+mod forced;
+mod inspect;
 mod lr;
 mod matcher;
 mod rows;
@@ -18,8 +22,12 @@ mod tables;
 mod verdict;
 mod vocab;
 
+pub use batch::fill_bitmasks;
 pub use bitmask::words_for;
 pub use error::{ArtifactError, MatcherError, VocabError};
+pub use explain::Explanation;
+pub use forced::Encode;
+pub use inspect::Opened;
 pub use matcher::{Compiled, Matcher};
 pub use tables::{ALWAYS, END_VERDICT, GROUP_ENDS, Meta, NONE, START, TableData, Tables};
 pub use vocab::Vocab;

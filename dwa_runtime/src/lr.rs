@@ -2,9 +2,10 @@
 
 use crate::tables::{Meta, Tables};
 use crate::verdict::Memo;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use weighted_gss::{Link, Node};
+use weighted_gss::{Below, Link, Node};
 
 /// A parser stack, or several: LR states with the Parser DWA's memo.
 pub(crate) type Stack = Link<u32, Memo>;
@@ -99,10 +100,10 @@ impl<'t> Lr<'t> {
                     let from_base = len.saturating_sub(local.len());
                     local.truncate(local.len().saturating_sub(len));
                     for _ in 0..from_base {
-                        match base.preds() {
-                            [below] => base = below,
-                            [] => return Linear::Refused,
-                            _ => return Linear::Forks,
+                        match (base.only(), base.below()) {
+                            (Some(below), _) => base = below,
+                            (None, Below::Pushed([])) => return Linear::Refused,
+                            (None, _) => return Linear::Forks,
                         }
                     }
                     let state = local.last().copied().unwrap_or_else(|| base.symbol());
@@ -130,7 +131,9 @@ impl<'t> Lr<'t> {
                 Linear::Forks => {}
             }
         }
-        Forks::reduce_all(self, tops, terminal).shift(terminal)
+        let mut forks = Forks::new(self, tops, terminal);
+        forks.run(false);
+        if forks.shifts { forks.shift() } else { Tops::new() }
     }
 
     /// Whether some stack of `tops` can shift `terminal` (the end of input: accepts).
@@ -142,134 +145,154 @@ impl<'t> Lr<'t> {
                 Linear::Forks => {}
             }
         }
-        let forks = Forks::reduce_all(self, tops, terminal);
-        forks.nodes.iter().any(|n| self.shift_target(n.state, terminal).is_some())
+        let mut forks = Forks::new(self, tops, terminal);
+        forks.run(true);
+        forks.shifts
     }
 }
 
-/// What lies below a node that is being made.
-#[derive(Clone)]
-enum Below {
-    Old(Stack),
+/// What lies below a draft: a node that was there before, or another draft.
+#[derive(Clone, Copy)]
+enum Under<'s> {
+    Old(&'s Stack),
     New(usize),
 }
 
-impl Below {
-    fn key(&self) -> (usize, usize) {
-        match self {
-            Below::Old(link) => (0, Arc::as_ptr(link) as usize),
-            Below::New(i) => (1, *i),
-        }
-    }
+/// The rest of a reduction: pop so many more symbols, then go to this nonterminal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Rest {
+    pops: u32,
+    lhs: u32,
 }
 
-struct Draft {
+/// A node that is being made.
+struct Draft<'s> {
     state: u32,
-    below: Vec<Below>,
+    below: SmallVec<[Under<'s>; 4]>,
     /// The existing node this one equals, while nothing was added to it.
-    origin: Option<Stack>,
-    queued: bool,
+    origin: Option<&'s Stack>,
+    /// Reductions that start or pass here and pop further: every edge takes part in them, also one that comes later.
+    rests: SmallVec<[Rest; 4]>,
 }
 
 /// The general step: every reduction under one lookahead, on all stacks at once.
 ///
-/// One node per LR state is drafted. A reduction pops level by level with duplicates removed, so each edge is visited
-/// once per level however many paths share it. When a draft gains an edge, the reductions that could pass through it are
-/// redone; drafts are few (at most one per LR state) and edges only accumulate, so this ends.
-struct Forks<'t> {
+/// One node per LR state is drafted. What a reduction still has to pop is carried down edge by edge, and a node is visited
+/// once for each [`Rest`], however many paths lead there and whatever they started from: so an edge is passed at most
+/// once per `Rest` and step. A union is put below a draft as a whole. Its members are settled with it, so the links of a
+/// node stay few where every node may lie on all before it, and a step is linear in the nodes there are.
+struct Forks<'t, 's> {
     lr: Lr<'t>,
-    nodes: Vec<Draft>,
+    terminal: u32,
+    drafts: Vec<Draft<'s>>,
+    seen: Seen,
+    /// Still to visit.
+    work: Vec<(Under<'s>, Rest)>,
+    /// Some draft can shift the terminal.
+    shifts: bool,
 }
 
-impl<'t> Forks<'t> {
-    fn reduce_all(lr: Lr<'t>, tops: &[Stack], terminal: u32) -> Self {
-        let mut forks = Forks { lr, nodes: Vec::new() };
+impl<'t, 's> Forks<'t, 's> {
+    fn new(lr: Lr<'t>, tops: &'s [Stack], terminal: u32) -> Self {
+        let mut forks =
+            Forks { lr, terminal, drafts: Vec::new(), seen: Seen::default(), work: Vec::new(), shifts: false };
         for top in tops {
-            let below: Vec<Below> = top.preds().iter().cloned().map(Below::Old).collect();
-            match forks.nodes.iter_mut().find(|n| n.state == top.symbol()) {
-                Some(node) => {
-                    node.origin = None;
-                    for b in below {
-                        add_edge(&mut node.below, b);
-                    }
+            let i = match forks.drafts.iter().position(|draft| draft.state == top.symbol()) {
+                None => forks.draft(top.symbol(), Some(top)),
+                Some(i) => {
+                    forks.drafts[i].origin = None;
+                    i
                 }
-                None => {
-                    forks.nodes.push(Draft { state: top.symbol(), below, origin: Some(Arc::clone(top)), queued: true })
-                }
-            }
-        }
-        let mut queue: Vec<usize> = (0..forks.nodes.len()).rev().collect();
-        while let Some(i) = queue.pop() {
-            forks.nodes[i].queued = false;
-            let productions: SmallVec<[u32; 4]> = lr.reductions(forks.nodes[i].state, terminal).collect();
-            for production in productions {
-                let (lhs, len) = lr.production(production);
-                for base in forks.pop(i, len) {
-                    let Some(to) = lr.goto(forks.state_of(&base), lhs) else { continue };
-                    forks.connect(to, base, &mut queue);
+            };
+            if let Below::Pushed(preds) = top.below() {
+                for below in preds {
+                    forks.connect(i, Under::Old(below));
                 }
             }
         }
         forks
     }
 
-    fn state_of(&self, below: &Below) -> u32 {
-        match below {
-            Below::Old(link) => link.symbol(),
-            Below::New(i) => self.nodes[*i].state,
+    /// Carry out the reductions, or only until a draft is found that can shift the terminal.
+    fn run(&mut self, until_shift: bool) {
+        let mut next = 0;
+        while next < self.work.len() && !(until_shift && self.shifts) {
+            let (node, rest) = self.work[next];
+            next += 1;
+            self.visit(node, rest);
         }
     }
 
-    /// Everything `len` levels below draft `i`, without duplicates.
-    fn pop(&self, i: usize, len: usize) -> Vec<Below> {
-        let mut level = vec![Below::New(i)];
-        for _ in 0..len {
-            let mut next: Vec<Below> = Vec::new();
-            for node in &level {
-                match node {
-                    Below::Old(link) => next.extend(link.preds().iter().cloned().map(Below::Old)),
-                    Below::New(i) => next.extend(self.nodes[*i].below.iter().cloned()),
-                }
-            }
-            next.sort_by_key(Below::key);
-            next.dedup_by_key(|b| b.key());
-            level = next;
+    fn visit(&mut self, node: Under<'s>, rest: Rest) {
+        if !self.seen.insert(node, rest) {
+            return;
         }
-        level
-    }
-
-    fn connect(&mut self, state: u32, base: Below, queue: &mut Vec<usize>) {
-        let mut enqueue = |nodes: &mut Vec<Draft>, i: usize| {
-            if !std::mem::replace(&mut nodes[i].queued, true) {
-                queue.push(i);
+        if rest.pops == 0 {
+            let state = match node {
+                Under::Old(link) => link.symbol(),
+                Under::New(i) => self.drafts[i].state,
+            };
+            if let Some(to) = self.lr.goto(state, rest.lhs) {
+                let i = self.drafts.iter().position(|draft| draft.state == to);
+                let i = i.unwrap_or_else(|| self.draft(to, None));
+                self.drafts[i].origin = None;
+                self.connect(i, node);
             }
-        };
-        match self.nodes.iter().position(|n| n.state == state) {
-            None => {
-                self.nodes.push(Draft { state, below: vec![base], origin: None, queued: false });
-                let i = self.nodes.len() - 1;
-                enqueue(&mut self.nodes, i);
+            self.settle(node, rest);
+            return;
+        }
+        let deeper = Rest { pops: rest.pops - 1, ..rest };
+        match node {
+            Under::Old(link) => {
+                let (links, rest) = match link.below() {
+                    Below::Pushed(preds) => (preds, deeper),
+                    Below::Union(members) => (members, rest),
+                };
+                self.work.extend(links.iter().map(|below| (Under::Old(below), rest)));
             }
-            Some(i) => {
-                if add_edge(&mut self.nodes[i].below, base) {
-                    self.nodes[i].origin = None;
-                    enqueue(&mut self.nodes, i);
-                    // Drafts above drafts come from empty reductions; their paths may pass through the new edge.
-                    for j in 0..self.nodes.len() {
-                        if self.nodes[j].below.iter().any(|b| matches!(b, Below::New(_))) {
-                            enqueue(&mut self.nodes, j);
-                        }
-                    }
-                }
+            Under::New(i) => {
+                self.drafts[i].rests.push(deeper);
+                self.work.extend(self.drafts[i].below.iter().map(|&below| (below, deeper)));
             }
         }
     }
 
-    fn shift(self, terminal: u32) -> Tops {
-        let mut made: Vec<Option<Stack>> = vec![None; self.nodes.len()];
+    /// What is done for a union is done for its members.
+    fn settle(&mut self, node: Under<'s>, rest: Rest) {
+        let Under::Old(link) = node else { return };
+        let mut settled: SmallVec<[&Stack; 8]> = SmallVec::from_iter([link]);
+        while let Some(link) = settled.pop() {
+            if let Below::Union(members) = link.below() {
+                settled.extend(members.iter().filter(|member| self.seen.insert(Under::Old(member), rest)));
+            }
+        }
+    }
+
+    /// Draft a node of `state` with nothing below it yet.
+    fn draft(&mut self, state: u32, origin: Option<&'s Stack>) -> usize {
+        let i = self.drafts.len();
+        self.shifts |= self.lr.shift_target(state, self.terminal).is_some();
+        self.drafts.push(Draft { state, below: SmallVec::new(), origin, rests: SmallVec::new() });
+        for production in self.lr.reductions(state, self.terminal) {
+            let (lhs, len) = self.lr.production(production);
+            self.work.push((Under::New(i), Rest { pops: len as u32, lhs }));
+        }
+        i
+    }
+
+    /// Put `below` under draft `i`.
+    fn connect(&mut self, i: usize, below: Under<'s>) {
+        let draft = &mut self.drafts[i];
+        draft.below.push(below);
+        self.work.extend(draft.rests.iter().map(|&rest| (below, rest)));
+    }
+
+    /// The stacks after shifting the terminal; call [`run`](Self::run) before.
+    fn shift(self) -> Tops {
+        let mut made: Vec<Option<Stack>> = vec![None; self.drafts.len()];
         let mut tops: Vec<(u32, Vec<Stack>)> = Vec::new();
-        for i in 0..self.nodes.len() {
-            let Some(to) = self.lr.shift_target(self.nodes[i].state, terminal) else { continue };
+        for (i, draft) in self.drafts.iter().enumerate() {
+            let Some(to) = self.lr.shift_target(draft.state, self.terminal) else { continue };
             if to == self.lr.accept() {
                 continue;
             }
@@ -289,30 +312,55 @@ impl<'t> Forks<'t> {
         if let Some(node) = &made[i] {
             return Arc::clone(node);
         }
-        let node = match &self.nodes[i].origin {
-            Some(origin) => Arc::clone(origin),
-            None => {
-                let mut below: Vec<Stack> = Vec::with_capacity(self.nodes[i].below.len());
-                for b in &self.nodes[i].below {
-                    below.push(match b {
-                        Below::Old(link) => Arc::clone(link),
-                        Below::New(j) => self.make(*j, made),
+        let draft = &self.drafts[i];
+        let node = draft.origin.map_or_else(
+            || {
+                let mut below: Vec<Stack> = Vec::with_capacity(draft.below.len());
+                for &edge in &draft.below {
+                    below.push(match edge {
+                        Under::Old(link) => Arc::clone(link),
+                        Under::New(j) => self.make(j, made),
                     });
                 }
-                weighted_gss::merge(&mut below);
-                Node::push_all(below, self.nodes[i].state)
-            }
-        };
+                Node::push_all(below, draft.state)
+            },
+            Arc::clone,
+        );
         made[i] = Some(Arc::clone(&node));
         node
     }
 }
 
-fn add_edge(edges: &mut Vec<Below>, edge: Below) -> bool {
-    let key = edge.key();
-    let new = edges.iter().all(|e| e.key() != key);
-    if new {
-        edges.push(edge);
+/// Visited pairs: a list while they are few.
+#[derive(Default)]
+struct Seen {
+    few: SmallVec<[(usize, Rest); Seen::FEW]>,
+    many: FxHashSet<(usize, Rest)>,
+}
+
+impl Seen {
+    const FEW: usize = 16;
+
+    /// False if it was there.
+    fn insert(&mut self, node: Under, rest: Rest) -> bool {
+        // Nodes are aligned, so a draft's odd number is no address.
+        let at = match node {
+            Under::Old(link) => Arc::as_ptr(link) as usize,
+            Under::New(i) => 2 * i + 1,
+        };
+        let key = (at, rest);
+        if !self.many.is_empty() {
+            return self.many.insert(key);
+        }
+        if self.few.contains(&key) {
+            return false;
+        }
+        if self.few.len() < Self::FEW {
+            self.few.push(key);
+        } else {
+            self.many.extend(self.few.drain(..));
+            self.many.insert(key);
+        }
+        true
     }
-    new
 }

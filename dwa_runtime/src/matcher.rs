@@ -13,6 +13,15 @@ use std::path::Path;
 use std::sync::Arc;
 use weighted_gss::Node;
 
+/// Map an artifact's file.
+pub(crate) fn map_file(path: &Path) -> Result<Buffer, ArtifactError> {
+    let failed = |reason: String| ArtifactError::Io { action: "read", path: path.display().to_string(), reason };
+    if path.is_dir() {
+        return Err(failed("it is a folder".into()));
+    }
+    Buffer::map(path).map_err(|e| failed(e.to_string()))
+}
+
 /// A compiled grammar, ready to serve any number of matchers on any number of threads.
 #[derive(Debug)]
 pub struct Compiled {
@@ -21,7 +30,7 @@ pub struct Compiled {
     header: Header,
     vocab: Arc<Vocab>,
     caches: RowCaches,
-    size: usize,
+    buffer: Arc<Buffer>,
 }
 
 impl Compiled {
@@ -30,10 +39,10 @@ impl Compiled {
     /// # Errors
     /// [`ArtifactError`] if it is damaged, of another version, or for another vocabulary.
     pub fn new(buffer: Buffer, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
-        let size = buffer.bytes().len();
-        let (tables, meta, header) = Tables::read(buffer, &vocab)?;
+        let buffer = Arc::new(buffer);
+        let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
         let caches = RowCaches::new(&tables, &meta, &vocab);
-        Ok(Compiled { tables, meta, header, vocab, caches, size })
+        Ok(Compiled { tables, meta, header, vocab, caches, buffer })
     }
 
     /// Map the file at `path` and serve it.
@@ -41,12 +50,7 @@ impl Compiled {
     /// # Errors
     /// As [`new`](Self::new), and those of reading the file.
     pub fn load(path: &Path, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
-        let failed = |reason: String| ArtifactError::Io { action: "read", path: path.display().to_string(), reason };
-        if path.is_dir() {
-            return Err(failed("it is a folder".into()));
-        }
-        let buffer = Buffer::map(path).map_err(|e| failed(e.to_string()))?;
-        Self::new(buffer, vocab)
+        Self::new(map_file(path)?, vocab)
     }
 
     /// The vocabulary it was compiled for.
@@ -64,9 +68,14 @@ impl Compiled {
         &self.meta
     }
 
-    /// Bytes of the artifact.
-    pub fn artifact_bytes(&self) -> usize {
-        self.size
+    /// The artifact.
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.bytes()
+    }
+
+    /// How many there are of what.
+    pub fn counts(&self) -> Vec<(&'static str, usize)> {
+        crate::inspect::counts(&self.tables, &self.meta)
     }
 
     /// Bytes of each section.
@@ -83,7 +92,11 @@ impl Compiled {
         names.split('\n').nth(t as usize).unwrap_or_default()
     }
 
-    fn lr(&self) -> Lr<'_> {
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    pub(crate) fn lr(&self) -> Lr<'_> {
         Lr { tables: &self.tables, meta: &self.meta }
     }
 
@@ -132,6 +145,13 @@ impl Compiled {
         }
     }
 
+    /// Write to `out` the tokens that some branch allows.
+    pub(crate) fn mask(&self, branches: &Branches, out: &mut [u32]) {
+        for (i, branch) in branches.iter().enumerate() {
+            self.branch_mask(branch, out, i > 0);
+        }
+    }
+
     /// Write to `out`, or unite into it, the tokens that `branch` allows.
     fn branch_mask(&self, branch: &Branch, out: &mut [u32], unite: bool) {
         let words = self.meta.verdict_words();
@@ -151,10 +171,29 @@ impl Compiled {
     }
 }
 
+/// The branches of the empty output.
+pub(crate) fn initial_branches() -> Branches {
+    Branches::from_iter([Branch { lexer: START, tops: Tops::from_iter([Node::bottom(0)]) }])
+}
+
 #[derive(Debug, Clone)]
 struct State {
     branches: Branches,
     terminated: bool,
+}
+
+/// What one step took.
+#[derive(Debug, Clone)]
+enum Taken {
+    Token(u32),
+    Bytes(Box<[u8]>),
+}
+
+/// A step that can be undone.
+#[derive(Debug, Clone)]
+struct Undo {
+    before: State,
+    taken: Taken,
 }
 
 /// One output being decoded.
@@ -162,7 +201,7 @@ struct State {
 pub struct Matcher {
     compiled: Arc<Compiled>,
     state: State,
-    history: Vec<State>,
+    history: Vec<Undo>,
 }
 
 impl Matcher {
@@ -173,8 +212,11 @@ impl Matcher {
     }
 
     fn initial() -> State {
-        let branch = Branch { lexer: START, tops: Tops::from_iter([Node::bottom(0)]) };
-        State { branches: Branches::from_iter([branch]), terminated: false }
+        State { branches: initial_branches(), terminated: false }
+    }
+
+    pub(crate) fn branches(&self) -> &Branches {
+        &self.state.branches
     }
 
     /// The compiled grammar.
@@ -188,18 +230,22 @@ impl Matcher {
     /// [`MatcherError::RowLength`], with `out` untouched; [`MatcherError::Terminated`]; [`MatcherError::DeadEnd`] if nothing
     /// is allowed and the output is not complete, with `out` all zero.
     pub fn fill_bitmask(&self, out: &mut [u32]) -> Result<(), MatcherError> {
+        self.check_fill(out)?;
+        self.compiled.mask(&self.state.branches, out);
+        if out.iter().all(|&w| w == 0) && !self.is_accepting() {
+            return Err(MatcherError::DeadEnd { configuration: self.describe() });
+        }
+        Ok(())
+    }
+
+    /// Whether a row could be filled, a dead end apart.
+    pub(crate) fn check_fill(&self, out: &[u32]) -> Result<(), MatcherError> {
         let expected = self.compiled.meta.vocab_words as usize;
         if out.len() != expected {
             return Err(MatcherError::RowLength { found: out.len(), expected });
         }
         if self.state.terminated {
             return Err(MatcherError::Terminated);
-        }
-        for (i, branch) in self.state.branches.iter().enumerate() {
-            self.compiled.branch_mask(branch, out, i > 0);
-        }
-        if out.iter().all(|&w| w == 0) && !self.is_accepting() {
-            return Err(MatcherError::DeadEnd { configuration: self.describe() });
         }
         Ok(())
     }
@@ -209,33 +255,63 @@ impl Matcher {
     /// # Errors
     /// [`MatcherError::TokenRange`] and [`MatcherError::Terminated`].
     pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
-        let vocab = &self.compiled.vocab;
-        if id as usize >= vocab.size() {
-            return Err(MatcherError::TokenRange { id: i64::from(id), max: vocab.size() - 1 });
-        }
+        self.check_range(id)?;
         if self.state.terminated {
             return Err(MatcherError::Terminated);
         }
-        let next = if vocab.is_eos(id) {
-            if !self.is_accepting() {
-                return Ok(false);
-            }
-            State { branches: self.state.branches.clone(), terminated: true }
-        } else {
-            let bytes = vocab.token(id);
-            if bytes.is_empty() {
-                return Ok(false);
-            }
-            let lr = self.compiled.lr();
-            let mut branches = lr.advance(&self.state.branches, bytes);
-            lr.retain_viable(&mut branches);
-            if branches.is_empty() {
-                return Ok(false);
-            }
-            State { branches, terminated: false }
-        };
-        self.history.push(std::mem::replace(&mut self.state, next));
+        let Some(next) = self.after(&self.state, id) else { return Ok(false) };
+        self.take(next, Taken::Token(id));
         Ok(true)
+    }
+
+    /// How many of `ids` could be accepted one after the other, end ids included. Nothing changes; 0 after an end token.
+    ///
+    /// # Errors
+    /// [`MatcherError::TokenRange`] for the first id that is out of range, wherever it stands.
+    pub fn validate_tokens(&self, ids: &[u32]) -> Result<usize, MatcherError> {
+        for &id in ids {
+            self.check_range(id)?;
+        }
+        let mut state = None;
+        for (taken, &id) in ids.iter().enumerate() {
+            match self.after(state.as_ref().unwrap_or(&self.state), id) {
+                Some(next) => state = Some(next),
+                None => return Ok(taken),
+            }
+        }
+        Ok(ids.len())
+    }
+
+    pub(crate) fn check_range(&self, id: u32) -> Result<(), MatcherError> {
+        let size = self.compiled.vocab.size();
+        if id as usize >= size {
+            return Err(MatcherError::TokenRange { id: i64::from(id), max: size - 1 });
+        }
+        Ok(())
+    }
+
+    /// The state after token `id`, or `None` where it is not allowed.
+    fn after(&self, state: &State, id: u32) -> Option<State> {
+        let (vocab, lr) = (&self.compiled.vocab, self.compiled.lr());
+        if state.terminated {
+            return None;
+        }
+        if vocab.is_eos(id) {
+            let complete = lr.is_accepting(&state.branches);
+            return complete.then(|| State { branches: state.branches.clone(), terminated: true });
+        }
+        let bytes = vocab.token(id);
+        if bytes.is_empty() {
+            return None;
+        }
+        let mut branches = lr.advance(&state.branches, bytes);
+        lr.retain_viable(&mut branches);
+        (!branches.is_empty()).then_some(State { branches, terminated: false })
+    }
+
+    fn take(&mut self, next: State, taken: Taken) {
+        let before = std::mem::replace(&mut self.state, next);
+        self.history.push(Undo { before, taken });
     }
 
     /// Take bytes up to the first that is not allowed; return how many were taken. Taking any is one step for
@@ -260,8 +336,7 @@ impl Matcher {
             taken += 1;
         }
         if taken > 0 {
-            let next = State { branches, terminated: false };
-            self.history.push(std::mem::replace(&mut self.state, next));
+            self.take(State { branches, terminated: false }, Taken::Bytes(bytes[..taken].into()));
         }
         Ok(taken)
     }
@@ -277,8 +352,8 @@ impl Matcher {
         }
         if steps > 0 {
             self.history.truncate(taken - steps + 1);
-            if let Some(state) = self.history.pop() {
-                self.state = state;
+            if let Some(undo) = self.history.pop() {
+                self.state = undo.before;
             }
         }
         Ok(())
@@ -303,6 +378,21 @@ impl Matcher {
     /// Steps that can be rolled back.
     pub fn steps(&self) -> usize {
         self.history.len()
+    }
+
+    /// What each step took, latest first; end tokens spell nothing.
+    pub fn taken(&self) -> impl Iterator<Item = &[u8]> {
+        self.history.iter().rev().map(|undo| match &undo.taken {
+            Taken::Token(id) => self.compiled.vocab.token(*id),
+            Taken::Bytes(bytes) => bytes,
+        })
+    }
+
+    /// The output so far.
+    pub fn text(&self) -> Vec<u8> {
+        let mut steps: Vec<&[u8]> = self.taken().collect();
+        steps.reverse();
+        steps.concat()
     }
 
     /// Live branches, and stacks' tops in all of them.

@@ -311,8 +311,8 @@ impl Tables {
     ///
     /// # Errors
     /// [`ArtifactError`] naming what differs.
-    pub fn read(buffer: Buffer, vocab: &Vocab) -> Result<(Self, Meta, Header), ArtifactError> {
-        let (header, sections) = artifact::read(&buffer, SECTION_NAMES)?;
+    pub fn read(buffer: &Arc<Buffer>, vocab: &Vocab) -> Result<(Self, Meta, Header), ArtifactError> {
+        let (tables, meta, header) = Self::open(buffer)?;
         if header.vocab != *vocab.fingerprint() || header.vocab_size != vocab.size() as u64 {
             return Err(ArtifactError::Vocabulary {
                 expected: blake3::Hash::from_bytes(header.vocab).to_hex().to_string(),
@@ -321,8 +321,17 @@ impl Tables {
                 found_size: vocab.size() as u64,
             });
         }
-        let tables = Tables::from_sections(&Arc::new(buffer), sections)?;
-        let meta = artifact::check(&tables, vocab)?;
+        Ok((tables, meta, header))
+    }
+
+    /// Read and check an artifact without its vocabulary.
+    ///
+    /// # Errors
+    /// [`ArtifactError`] naming what is wrong.
+    pub fn open(buffer: &Arc<Buffer>) -> Result<(Self, Meta, Header), ArtifactError> {
+        let (header, sections) = artifact::read(buffer, SECTION_NAMES)?;
+        let tables = Tables::from_sections(buffer, sections)?;
+        let meta = artifact::check(&tables, header.vocab_size, buffer.bytes().len())?;
         Ok((tables, meta, header))
     }
 

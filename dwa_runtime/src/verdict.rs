@@ -8,6 +8,7 @@
 use crate::lr::{Local, Stack};
 use crate::tables::{NONE, Tables};
 use std::sync::OnceLock;
+use weighted_gss::Below;
 
 /// Distance of remembering nodes on a straight stack.
 const STRIDE: u32 = 16;
@@ -102,12 +103,12 @@ impl<'t> ParserDwa<'t> {
             if state == NONE {
                 return None;
             }
-            match node.preds() {
-                [below] if !node.depth().is_multiple_of(STRIDE) => {
+            match node.only() {
+                Some(below) if !node.depth().is_multiple_of(STRIDE) => {
                     state = self.step(state, node.symbol(), out);
                     node = below;
                 }
-                [] => {
+                None if matches!(node.below(), Below::Pushed([])) => {
                     self.step(state, node.symbol(), out);
                     return None;
                 }
@@ -118,8 +119,11 @@ impl<'t> ParserDwa<'t> {
 
     fn enter<'a>(self, node: &'a Stack, state: u32, words: usize) -> Frame<'a> {
         let mut verdicts = vec![0; words];
-        let next = self.step(state, node.symbol(), &mut verdicts);
-        Frame { node, state, next, done: 0, verdicts }
+        let (links, next) = match node.below() {
+            Below::Pushed(preds) => (preds, self.step(state, node.symbol(), &mut verdicts)),
+            Below::Union(members) => (members, state),
+        };
+        Frame { node, state, links, next, done: 0, verdicts }
     }
 
     /// Compute and remember the verdicts of a remembering node and of those below it that lack them, without recursion.
@@ -127,9 +131,8 @@ impl<'t> ParserDwa<'t> {
         let words = out.len();
         let mut frames = vec![self.enter(node, state, words)];
         while let Some(frame) = frames.last_mut() {
-            let preds = frame.node.preds();
-            if frame.next != NONE && frame.done < preds.len() {
-                let below = &preds[frame.done];
+            if frame.next != NONE && frame.done < frame.links.len() {
+                let below = &frame.links[frame.done];
                 frame.done += 1;
                 if let Some((node, state)) = self.straight(below, frame.next, &mut frame.verdicts) {
                     match node.memo().get(state) {
@@ -154,8 +157,9 @@ impl<'t> ParserDwa<'t> {
 struct Frame<'a> {
     node: &'a Stack,
     state: u32,
+    /// What is read next, in which state, and how many of it were read.
+    links: &'a [Stack],
     next: u32,
-    /// Predecessors already read.
     done: usize,
     verdicts: Vec<u64>,
 }

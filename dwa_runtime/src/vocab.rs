@@ -19,6 +19,7 @@ pub struct Vocab {
     bytes: Vec<u8>,
     eos_ids: Vec<u32>,
     fingerprint: [u8; 32],
+    longest: usize,
     first_bytes: OnceLock<FirstBytes>,
     first_byte_rows: Mutex<FxHashMap<[u64; 4], Arc<[u32]>>>,
 }
@@ -61,7 +62,9 @@ impl Vocab {
         hash.update(&bytes);
         hash.update(bytemuck::cast_slice(&eos_ids));
         let fingerprint = *hash.finalize().as_bytes();
+        let longest = starts.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
         Ok(Vocab {
+            longest,
             starts,
             bytes,
             eos_ids,
@@ -88,6 +91,11 @@ impl Vocab {
     #[inline]
     pub fn token(&self, id: u32) -> &[u8] {
         &self.bytes[self.starts[id as usize] as usize..self.starts[id as usize + 1] as usize]
+    }
+
+    /// Bytes of the longest token.
+    pub fn longest(&self) -> usize {
+        self.longest
     }
 
     /// Ids that end the output, ascending.

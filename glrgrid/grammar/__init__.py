@@ -6,7 +6,6 @@ import hashlib
 import warnings
 from dataclasses import dataclass
 
-from ..errors import GrammarError
 from . import lark
 from .ir import GrammarIR
 
@@ -44,8 +43,9 @@ class Grammar:
         start : str
             Start rule. Left at its default, it yields to the text's ``%glrgrid`` line.
         lexer : {"basic", "contextual"}, optional
-            ``"basic"``: longest match over all terminals. ``"contextual"``: over those the parser can use
-            there. Wins over the text's ``%glrgrid`` line; the default is ``"contextual"``.
+            ``"contextual"``: the longest match over the terminals that the parser can use where the lexeme
+            begins, and the ignored and rejected ones. ``"basic"``: over all terminals. Wins over the text's
+            ``%glrgrid`` line; the default is ``"contextual"``.
 
         Returns
         -------
@@ -59,27 +59,22 @@ class Grammar:
         Warns
         -----
         GrammarWarning
-            Useless rules, and priorities that mean something else here than in Lark; also kept in
-            ``warnings``.
+            Useless rules, terminals that take part though no rule uses them, and priorities that mean
+            something else here than in Lark; also kept in ``warnings``.
 
         Notes
         -----
-        The longest match wins, whereas Lark takes the first match in an order of its own. Terminals that the
-        text defines or imports by name take part in it even if no rule uses them. ``"select"i`` folds ASCII
-        letters only.
+        The longest match wins, whereas Lark takes the first match in an order of its own. With the basic
+        lexer, terminals that the text defines or imports by name take part in it even if no rule uses them.
+        ``"select"i`` folds ASCII letters only.
 
         Examples
         --------
-        >>> grammar = Grammar.from_lark('start: "a" start? ";"', lexer="basic")
+        >>> grammar = Grammar.from_lark('start: "a" start? ";"')
         >>> [terminal.name for terminal in grammar.ir.terminals]
         ['A', 'SEMICOLON']
         """
         ir = lark.read(text, start, lexer)
-        if ir.lexer != "basic":
-            raise GrammarError(
-                f'lexer "{ir.lexer}" is not available yet; pass lexer="basic", '
-                'or write %glrgrid {"lexer": "basic"} in the grammar'
-            )
         for message in ir.warnings:
             warnings.warn(message, GrammarWarning, stacklevel=2)
         return cls(ir)

@@ -4,9 +4,9 @@ Three steps: :mod:`glrgrid.grammar.lark_text` parses the text, :mod:`glrgrid.gra
 imports, overrides and extensions into one table of definitions, and :class:`_Compiler` lowers that. Lark's
 own grammar compiler takes no part.
 
-Where the meaning differs from Lark's, it is on purpose: the longest match wins over all terminals (Lark takes
-the first alternative of a sorted pattern), every terminal that the text defines takes part in it whether or
-not a rule uses it, priorities of rules have no effect, and ``"select"i`` folds ASCII letters only.
+Where the meaning differs from Lark's, it is on purpose: the longest match wins (Lark takes the first
+alternative of a sorted pattern); with the basic lexer every terminal that the text defines takes part in it,
+whether or not a rule uses it; priorities of rules have no effect; ``"select"i`` folds ASCII letters only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .ebnf import (
     find_useless,
 )
 from .ir import Expr, GrammarIR, Position, Terminal
-from .lark_module import Module, closest, collect, position_inside
+from .lark_module import Module, closest, collect, names_in, position_inside
 from .lark_text import Definition, fail, is_terminal, parse
 
 __all__ = ["read"]
@@ -46,6 +46,8 @@ MAX_EXPR_NODES = 100_000
 """Largest terminal expression."""
 MAX_INSTANCES = 10_000
 """Most template instances."""
+MAX_LISTED = 10
+"""Most names that a message lists."""
 
 _LITERAL_NAMES = {
     "\n": "NEWLINE", "\r\n": "CRLF", "\t": "TAB", " ": "SPACE", "!": "BANG", '"': "DBLQUOTE", "#": "HASH",
@@ -100,6 +102,7 @@ class _Compiler:
         self._exprs: dict[str, Expr] = {}
         self._open: list[str] = []
         self._lowering = Lowering(self._symbol)
+        self._first_use: dict[int, tuple[str, Position]] = {}
         self._rule_ids: dict[str, int] = {}
         self._instances: dict[tuple[str, tuple[int, ...]], int] = {}
         self._pending: deque[tuple[int, Definition, dict[str, int]]] = deque()
@@ -120,6 +123,7 @@ class _Compiler:
         self._add_ignored()
         self._apply_reject()
         self._apply_fallback()
+        self._check_ignored()
         start_id = self._start(start)
         return GrammarIR(
             start=start_id,
@@ -127,15 +131,17 @@ class _Compiler:
             nonterminals=tuple(self._lowering.nonterminals),
             productions=self._lowering.productions,
             lexer=lexer,
-            warnings=tuple(self._warnings(start_id)),
+            warnings=tuple(self._warnings(start_id, lexer)),
         )
 
     # Terminals
 
     def _add_named_terminals(self) -> None:
+        """Add what the text defines. What can match the empty string is left for rules that want it to trip over."""
         for definition in self._definitions.values():
             if definition.is_terminal and definition.listed:
-                self._terminal(definition.name, definition.position)
+                if not regex.is_nullable(self._named_expr(definition.name, definition.position)):
+                    self._terminal(definition.name, definition.position)
                 if (leaf := self._single_leaf(definition)) is not None:
                     self._by_leaf.setdefault(leaf, definition.name)
 
@@ -162,18 +168,17 @@ class _Compiler:
                 self._undefined(name, position)
             leaf = self._single_leaf(definition)
             expr = self._named_expr(name, position)
+            if regex.is_nullable(expr):
+                fail(
+                    f'terminal "{name}" can match the empty string; make it match at least one character',
+                    definition.position,
+                )
             self._add(name, expr, definition.position, definition.priority or 0, isinstance(leaf, Literal))
         return self._terminal_ids[name]
 
-    def _add(self, name: str, expr: Expr, position: Position, priority: int, literal: bool) -> int:
-        if regex.is_nullable(expr):
-            fail(
-                f'terminal "{name}" can match the empty string; make it match at least one character',
-                position,
-            )
+    def _add(self, name: str, expr: Expr, position: Position, priority: int, literal: bool) -> None:
         self._terminal_ids[name] = len(self._terminals)
         self._terminals.append(Terminal(name, expr, priority, literal, position=position))
-        return self._terminal_ids[name]
 
     def _named_expr(self, name: str, position: Position) -> Expr:
         if name in self._exprs:
@@ -232,6 +237,13 @@ class _Compiler:
             self._open.append(name)
             expr = self._expr(leaf)
             self._check_size(name, expr, leaf.position)
+            if regex.is_nullable(expr):
+                written = f" /{leaf.pattern}/" if isinstance(leaf, Regex) else ""
+                fail(
+                    f'a pattern{written} in rule "{self._rule}" can match the empty string; make it match at '
+                    "least one character, and optional with [...]",
+                    leaf.position,
+                )
             self._add(name, expr, leaf.position, 0, isinstance(leaf, Literal))
             self._open.pop()
         return self._terminal(name, leaf.position)
@@ -258,6 +270,12 @@ class _Compiler:
             self._lowering.add_rule(lhs, definition.name, definition.body)
 
     def _symbol(self, leaf: Leaf) -> int:
+        symbol = self._symbol_of(leaf)
+        if symbol >= 0:
+            self._first_use.setdefault(symbol, (self._rule, leaf.position))
+        return symbol
+
+    def _symbol_of(self, leaf: Leaf) -> int:
         if isinstance(leaf, Call):
             return ~self._instance(leaf)
         if not isinstance(leaf, Name):
@@ -321,6 +339,14 @@ class _Compiler:
                 index = self._terminal(name, item.position)
             self._terminals[index] = replace(self._terminals[index], ignored=True)
 
+    def _check_ignored(self) -> None:
+        for index, (rule, position) in self._first_use.items():
+            if self._terminals[index].ignored:
+                why = (
+                    f'terminal "{self._terminals[index].name}", which is ignored and so never reaches a rule'
+                )
+                fail(f'rule "{rule}" uses {why}; take it out of the rule, or out of %ignore', position)
+
     def _apply_reject(self) -> None:
         if "reject" not in self._module.settings:
             return
@@ -349,6 +375,8 @@ class _Compiler:
 
     def _mentioned(self, name: str, token: Token) -> int:
         if name not in self._terminal_ids:
+            if is_terminal(name) and name in self._definitions:
+                return self._terminal(name, position_inside(token, name))
             hint = closest(name, self._terminal_ids)
             fail(f'%glrgrid: unknown terminal "{name}"{hint}', position_inside(token, name))
         return self._terminal_ids[name]
@@ -356,21 +384,21 @@ class _Compiler:
     def _start(self, start: str) -> int:
         if start not in self._rule_ids:
             hint = closest(start, self._rule_ids)
-            raise GrammarError(f'start rule "{start}" is not defined{hint}; name one with start="..."')
+            own = [name for name in self._rule_ids if self._definitions[name].listed]
+            rules = ", ".join(own[:MAX_LISTED]) + (", ..." if len(own) > MAX_LISTED else "")
+            there = (
+                f'; there are: {rules}; name one with start="..."' if own else "; the grammar has no rules"
+            )
+            raise GrammarError(f'start rule "{start}" is not defined{hint}{there}')
         return self._rule_ids[start]
 
-    def _warnings(self, start: int) -> Iterator[str]:
+    def _warnings(self, start: int, lexer: str) -> Iterator[str]:
         for definition in self._definitions.values():
             if not definition.is_terminal and definition.priority is not None:
                 line = definition.position[0]
                 yield f'priority of rule "{definition.name}" (line {line}) has no effect: all parses are kept'
-        ranks = sorted({t.priority for t in self._terminals})
-        if len(ranks) > 1:
-            marked = ", ".join(f"{t.name} {t.priority}" for t in self._terminals if t.priority)
-            yield (
-                f"terminals have different priorities ({marked}): Lark takes the higher one even where "
-                "another matches longer text; here the longest match wins, priority decides between equals"
-            )
+        yield from self._unused_terminals(lexer)
+        yield from self._overtaken_terminals()
         nonterminals = self._lowering.nonterminals
         dead = {i for i, t in enumerate(self._terminals) if t.ignored or t.reject}
         barren, unreachable = find_useless(start, len(nonterminals), self._lowering.productions, dead)
@@ -383,3 +411,47 @@ class _Compiler:
             if nonterminal.position is not None:
                 why = "derives no text" if index in barren else f'cannot be reached from "{name}"'
                 yield f'rule "{nonterminal.name}" (line {nonterminal.position[0]}) {why}'
+
+    def _overtaken_terminals(self) -> Iterator[str]:
+        if len({terminal.priority for terminal in self._terminals}) < 2:
+            return
+        outlines = [(terminal, regex.outline(terminal.expr)) for terminal in self._terminals]
+        pairs = [
+            f'"{high.name}" ({high.priority}) and "{low.name}" ({low.priority})'
+            for high, short in outlines
+            for low, long in outlines
+            if high.priority > low.priority and short.can_begin(long)
+        ]
+        if pairs:
+            more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
+            yield (
+                f"of terminals {', '.join(pairs[:MAX_LISTED])}{more}, Lark may take the first where the second "
+                "matches longer text; here the longest match wins, priority decides between equals"
+            )
+
+    def _unused_terminals(self, lexer: str) -> Iterator[str]:
+        known = {*self._terminal_ids}
+        for definition in self._definitions.values():
+            if definition.is_terminal:
+                known.update(name for name in names_in(definition.body) if name != definition.name)
+        for definition in self._definitions.values():
+            name = definition.name
+            if definition.is_terminal and definition.listed and name not in known:
+                where = f"(line {definition.position[0]})"
+                yield f'terminal "{name}" {where} is left out: no rule uses it, and it can match the empty string'
+        if lexer != "basic":
+            return
+        meant = {*self._first_use, *(terminal.fallback for terminal in self._terminals)}
+        unused = [
+            f'"{terminal.name}"'
+            for index, terminal in enumerate(self._terminals)
+            if index not in meant
+            and not terminal.ignored
+            and not terminal.reject
+            and terminal.fallback is None
+        ]
+        if unused:
+            yield (
+                f"no rule uses {'terminals' if len(unused) > 1 else 'terminal'} {', '.join(unused)}: with the "
+                "basic lexer the longest match counts it all the same; with the contextual one it would not"
+            )

@@ -26,7 +26,7 @@ from .lark_text import (
     position_of,
 )
 
-__all__ = ["Module", "closest", "collect", "position_inside"]
+__all__ = ["Module", "closest", "collect", "names_in", "position_inside"]
 
 _EXACT = {
     ("common", "ESCAPED_STRING"): r'"([^"\\\n]|\\[^\n])*"',
@@ -140,7 +140,7 @@ def _imported(item: Import) -> Iterator[Definition]:
     work, done = list(renamed), set[str]()
     while work:
         definition = source[work.pop()]
-        for needed in _names(definition.body):
+        for needed in names_in(definition.body):
             if needed in source and needed not in definition.params and needed not in renamed:
                 underscore = "_" if needed.startswith("_") else ""
                 renamed[needed] = f"{underscore}{item.module}__{needed.removeprefix('_')}"
@@ -155,19 +155,19 @@ def _imported(item: Import) -> Iterator[Definition]:
         yield replace(source[name], name=alias, body=body, position=item.position, listed=alias in item.names)
 
 
-def _names(node: Node) -> Iterator[str]:
+def names_in(node: Node) -> Iterator[str]:
     """Names that a tree refers to."""
     if isinstance(node, Name):
         yield node.name
     elif isinstance(node, Call):
         yield node.name
         for argument in node.args:
-            yield from _names(argument)
+            yield from names_in(argument)
     elif isinstance(node, Repeat):
-        yield from _names(node.item)
+        yield from names_in(node.item)
     elif isinstance(node, (Seq, Alt)):
         for item in node.items:
-            yield from _names(item.body if isinstance(item, Alternative) else item)
+            yield from names_in(item.body if isinstance(item, Alternative) else item)
 
 
 def _read_directive(module: Module, token: Token) -> None:

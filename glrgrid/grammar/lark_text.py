@@ -38,6 +38,8 @@ __all__ = [
 
 MAX_COUNT = 1_000_000
 """Largest ``n`` in ``x~n``."""
+MAX_PRIORITY = 2**31 - 1
+"""Highest priority; the lowest is one beyond its negative."""
 MAX_NESTING = 100
 """Deepest nesting of groups."""
 
@@ -58,6 +60,16 @@ _TOKEN_WORDS = {
     "_OR": '"|"',
     "$END": "the end of the text",
 }
+
+_HINTS = (
+    (r"\"'", "strings are written in double quotes"),
+    (r"\"\\\"", "a string ends on its line"),
+    (r'"/', 'a regular expression ends with "/"'),
+    (r'"_?[A-Z]+[a-z]|"_?[a-z]+[A-Z]', "names of rules are lower case, those of terminals upper case"),
+    (r'":*[=:]|"->', 'a definition is written as "name: ..."'),
+    (r'";', "a definition ends with its line"),
+)
+"""What the beginning of an unexpected token suggests."""
 
 
 def is_terminal(name: str) -> bool:
@@ -153,7 +165,11 @@ class _Statements(Transformer[Token, Any]):
         return tuple(map(str, items))
 
     def priority(self, items: list[Token]) -> int:
-        return _number(items[0])
+        token = items[0]
+        if len(token) > 11 or not -MAX_PRIORITY - 1 <= int(token) <= MAX_PRIORITY:
+            expected = f"expected {-MAX_PRIORITY - 1} to {MAX_PRIORITY}"
+            fail(f"priority {token[:12]} is out of range; {expected}", position_of(token))
+        return int(token)
 
     def override(self, items: list[Definition]) -> Change:
         return Change("override", items[0])
@@ -324,12 +340,12 @@ def parse(text: str) -> list[Any]:
     try:
         statements: Any = _parser().parse(text + "\n")
     except UnexpectedInput as error:
-        raise _syntax_error(error) from None
+        raise _syntax_error(error, text) from None
     _check_nesting(statements)
     return list(statements)
 
 
-def _syntax_error(error: UnexpectedInput) -> GrammarError:
+def _syntax_error(error: UnexpectedInput, text: str) -> GrammarError:
     if isinstance(error, UnexpectedToken):
         found = "end of line" if error.token.type == "_NL" else json.dumps(str(error.token)[:40])
         found = "end of text" if error.token.type == "$END" else found
@@ -338,7 +354,13 @@ def _syntax_error(error: UnexpectedInput) -> GrammarError:
         assert isinstance(error, UnexpectedCharacters)
         found, expected = json.dumps(error.char, ensure_ascii=False), error.allowed
     words = sorted(set(map(_token_words, expected or ())))
-    return GrammarError(f"unexpected {found}; expected {', '.join(words)}", error.line, error.column)
+    before, hint = "", ""
+    if error.line > 0:
+        written = (text + "\n").splitlines()[error.line - 1][: error.column - 1]
+        before = f" after `{written.strip()[-40:]}`" if written.strip() else ""
+        hint = next((f"; {advice}" for pattern, advice in _HINTS if re.match(pattern, found)), "")
+    message = f"unexpected {found}{before}; expected {', '.join(words)}{hint}"
+    return GrammarError(message, error.line, error.column)
 
 
 def _token_words(name: str) -> str:

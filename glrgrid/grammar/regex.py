@@ -14,15 +14,16 @@ points, or over all that have a case.
 from __future__ import annotations
 
 import importlib
+import operator
 import re
 from collections.abc import Iterable
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache, reduce
+from typing import Any, NamedTuple
 
 from ..errors import GrammarError
 from .ir import Expr, Position
 
-__all__ = ["from_literal", "from_pattern", "from_range", "is_nullable", "measure"]
+__all__ = ["Outline", "from_literal", "from_pattern", "from_range", "is_nullable", "measure", "outline"]
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -34,17 +35,31 @@ except ImportError:  # the module's name before Python 3.11
 _MAX_CODE_POINT = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 _TYPE_FLAGS = int(re.ASCII | re.LOCALE | re.UNICODE)
+_CLASS_FLAGS = int(re.ASCII | re.IGNORECASE)
 _REFUSED = {
     "ASSERT": "a look-around",
     "ASSERT_NOT": "a negative look-around",
     "FAILURE": "a negative look-around",
-    "AT": "an anchor (^, $, \\b, \\B, \\A or \\Z)",
+    "AT_BEGINNING": "an anchor (^)",
+    "AT_BEGINNING_STRING": "an anchor (\\A)",
+    "AT_END": "an anchor ($)",
+    "AT_END_STRING": "an anchor (\\Z)",
+    "AT_BOUNDARY": "an anchor (\\b)",
+    "AT_NON_BOUNDARY": "an anchor (\\B)",
     "MIN_REPEAT": "a lazy quantifier",
     "POSSESSIVE_REPEAT": "a possessive quantifier",
     "ATOMIC_GROUP": "an atomic group",
     "GROUPREF": "a backreference",
     "GROUPREF_EXISTS": "a conditional group",
 }
+_ADVICE = {
+    "a lazy quantifier": "rewrite it to match up to the first end only, as /<[^>]*>/ does",
+    "an anchor (^)": "a terminal is matched wherever a lexeme may begin, so leave it out",
+    "an anchor (\\A)": "a terminal is matched wherever a lexeme may begin, so leave it out",
+    "a backreference": "list the texts that may repeat as alternatives",
+}
+_WORD_END = re.compile(r"(?:\\b)?(\w+)(?:\\b|\(\?!(?:\\w|\[[^]]*\])\))?")
+"""A word with what keeps it from being matched inside a longer one."""
 _CATEGORIES = {
     "CATEGORY_DIGIT": r"\d",
     "CATEGORY_NOT_DIGIT": r"\D",
@@ -88,13 +103,24 @@ def from_pattern(pattern: str, flags: str = "", position: Position | None = None
     except _Unsupported as error:
         raise GrammarError(
             f"regular expression /{pattern}/ uses {error}, which has no plain regular equivalent; "
-            "rewrite it to match exactly the text it should consume",
+            f"{_advice(pattern, flags, str(error))}",
             *where,
         ) from None
     except re.error as error:
         raise GrammarError(f"regular expression /{pattern}/ is malformed: {error.msg}", *where) from None
     except (OverflowError, RecursionError) as error:
         raise GrammarError(f"regular expression is too large or nested too deeply: {error}", *where) from None
+
+
+def _advice(pattern: str, flags: str, construct: str) -> str:
+    """What to write instead of a refused pattern."""
+    word = _WORD_END.fullmatch(pattern)
+    if word is not None and word[1] != pattern:
+        fold = "i" if "i" in flags else ""
+        return f'the longest match wins anyway, so leave it out: write "{word[1]}"{fold}'
+    if construct in ("an anchor (\\b)", "an anchor ($)", "an anchor (\\Z)", "a negative look-around"):
+        return "the longest match wins anyway, so leave it out if it only marks where the text ends"
+    return _ADVICE.get(construct, "rewrite it to match exactly the text it should consume")
 
 
 def from_literal(text: str, fold: bool) -> Expr:
@@ -105,8 +131,16 @@ def from_literal(text: str, fold: bool) -> Expr:
     """
     if not fold:
         return ("lit", text)
-    flags = int(re.IGNORECASE | (re.ASCII if text.isascii() else re.UNICODE))
+    if text.isascii():
+        return _cat([_both_cases(c) if c.isalpha() else ("lit", c) for c in text])
+    flags = int(re.IGNORECASE | re.UNICODE)
     return _cat([_characters([("LITERAL", ord(c))], False, flags) for c in text])
+
+
+@cache
+def _both_cases(letter: str) -> Expr:
+    upper, lower = ord(letter.upper()), ord(letter.lower())
+    return ("class", ((upper, upper), (lower, lower)))
 
 
 def from_range(low: str, high: str) -> Expr:
@@ -137,6 +171,88 @@ def measure(expr: Expr) -> tuple[int, int]:
     return 1 + max((d for d, _ in depths_nodes), default=0), 1 + sum(n for _, n in depths_nodes)
 
 
+class Outline(NamedTuple):
+    """What can be seen of a language from far away."""
+
+    shortest: int
+    """No text has fewer bytes."""
+    longest: int | None
+    """No text has more; ``None`` if there is no bound."""
+    first: int
+    """The bytes that texts begin with, as a set of bits."""
+    literal: str | None
+    """The only text, if it is written as one."""
+
+    def can_begin(self, other: Outline) -> bool:
+        """Whether a text of ``other`` could begin with a shorter one of this; False only if it cannot."""
+        if self.literal is not None and other.literal is not None:
+            return other.literal.startswith(self.literal) and other.literal != self.literal
+        fits = other.longest is None or self.shortest < other.longest
+        return fits and bool(self.first & other.first)
+
+
+def outline(expr: Expr) -> Outline:
+    """Look at a language from far away; nothing here is exact, but all bounds hold."""
+    return Outline(*_lengths(expr), _first_bytes(expr), expr[1] if expr[0] == "lit" else None)
+
+
+def _lengths(expr: Expr) -> tuple[int, int | None]:
+    """Least and greatest number of bytes; ``None`` has no bound."""
+    tag, *args = expr
+    if tag in ("lit", "bytes"):
+        size = len(args[0].encode()) if tag == "lit" else len(args[0])
+        return size, size
+    if tag == "class":
+        return (1, 1) if all(high < 0x80 for _, high in args[0]) else (1, 4)
+    if tag == "byteclass":
+        return 1, 1
+    if tag == "repeat":
+        (shortest, longest), low, high = _lengths(args[0]), args[1], args[2]
+        bounded = longest is not None and high is not None
+        return shortest * low, longest * high if bounded else None
+    if tag in ("cat", "alt"):
+        parts = [_lengths(part) for part in args[0]] or [(0, 0)]
+        least = [low for low, _ in parts]
+        most = [high for _, high in parts if high is not None]
+        if tag == "cat":
+            return sum(least), sum(most) if len(most) == len(parts) else None
+        return min(least), max(most) if len(most) == len(parts) else None
+    return 0, None
+
+
+def _first_bytes(expr: Expr) -> int:
+    """The bytes that texts can begin with, as a set of bits."""
+    tag, *args = expr
+    if tag == "lit":
+        return 1 << args[0].encode()[0] if args[0] else 0
+    if tag == "bytes":
+        return 1 << args[0][0] if args[0] else 0
+    if tag == "class":
+        return _bits((chr(low).encode()[0], chr(high).encode()[0]) for low, high in args[0])
+    if tag == "byteclass":
+        return _bits(args[0])
+    if tag == "cat":
+        found = 0
+        for part in args[0]:
+            found |= _first_bytes(part)
+            if not is_nullable(part):
+                break
+        return found
+    if tag == "alt":
+        return _bits_union(map(_first_bytes, args[0]))
+    if tag == "repeat":
+        return 0 if args[2] == 0 else _first_bytes(args[0])
+    return (1 << 256) - 1
+
+
+def _bits(ranges: Iterable[tuple[int, int]]) -> int:
+    return _bits_union((2 << high) - (1 << low) for low, high in ranges)
+
+
+def _bits_union(sets: Iterable[int]) -> int:
+    return reduce(operator.or_, sets, 0)
+
+
 class _Unsupported(Exception):
     """Carries the name of the refused construct."""
 
@@ -164,7 +280,7 @@ def _item(op: str, argument: Any, flags: int) -> Expr:
         low, high, body = argument
         high = None if high == _parser.MAXREPEAT else int(high)
         return ("repeat", _sequence(body, flags), int(low), high)
-    raise _Unsupported(_REFUSED.get(op, op))
+    raise _Unsupported(_REFUSED.get(argument.name if op == "AT" else op, op))
 
 
 def _cat(parts: list[Expr]) -> Expr:
@@ -180,6 +296,11 @@ def _cat(parts: list[Expr]) -> Expr:
 
 def _characters(items: list[tuple[str, Any]], negated: bool, flags: int) -> Expr:
     """One code point out of a character class (``LITERAL``, ``RANGE`` and ``CATEGORY`` items)."""
+    return _character_class(tuple(items), negated, flags & _CLASS_FLAGS)
+
+
+@lru_cache(4096)
+def _character_class(items: tuple[tuple[str, Any], ...], negated: bool, flags: int) -> Expr:
     ascii_only = flags & re.ASCII
     ranges: list[tuple[int, int]] = []
     for kind, value in items:
@@ -193,7 +314,7 @@ def _characters(items: list[tuple[str, Any]], negated: bool, flags: int) -> Expr
     if flags & re.IGNORECASE:
         matcher = re.compile(_class_text(items), re.IGNORECASE | (re.ASCII if ascii_only else re.UNICODE))
         with_case = _normalize((ord(c), ord(c)) for c in matcher.findall(_cased()))
-        chosen = _normalize(_subtract(chosen, _cased_ranges()) + with_case)
+        chosen = _normalize(_complement(_normalize(_complement(chosen) + _cased_ranges())) + with_case)
     if negated:
         chosen = _complement(chosen)
     if len(chosen) == 1 and chosen[0][0] == chosen[0][1]:
@@ -201,7 +322,7 @@ def _characters(items: list[tuple[str, Any]], negated: bool, flags: int) -> Expr
     return ("class", chosen)
 
 
-def _class_text(items: list[tuple[str, Any]]) -> str:
+def _class_text(items: tuple[tuple[str, Any], ...]) -> str:
     """The items as the text of a character class, every code point escaped."""
     parts = []
     for kind, value in items:
@@ -243,14 +364,21 @@ def _normalize(ranges: Iterable[tuple[int, int]]) -> Ranges:
     low_surrogate, high_surrogate = _SURROGATES
     pieces = []
     for low, high in ranges:
-        pieces.append((low, min(high, low_surrogate - 1)))
-        pieces.append((max(low, high_surrogate + 1), high))
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(piece for piece in pieces if piece[0] <= piece[1]):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        if high < low_surrogate or low > high_surrogate:
+            pieces.append((low, high))
         else:
+            pieces += [(low, low_surrogate - 1), (high_surrogate + 1, high)]
+    merged: list[tuple[int, int]] = []
+    last = -2
+    for low, high in sorted(pieces):
+        if low > high:
+            continue
+        if low > last + 1:
             merged.append((low, high))
+            last = high
+        elif high > last:
+            merged[-1] = (merged[-1][0], high)
+            last = high
     return tuple(merged)
 
 
@@ -260,7 +388,3 @@ def _complement(ranges: Ranges) -> Ranges:
         gaps.append((start, low - 1))
         start = high + 1
     return _normalize([*gaps, (start, _MAX_CODE_POINT)])
-
-
-def _subtract(ranges: Ranges, taken: Ranges) -> Ranges:
-    return _complement(_normalize(_complement(ranges) + taken))

@@ -55,7 +55,7 @@ def test_a_fresh_bitmask_allows_everything() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    ("rows", "width", "words"), [(1, 1, 1), (2, 32, 1), (3, 33, 2), (4, 100, 4), (2, 40, 5), (0, 7, 1)]
+    ("rows", "width", "words"), [(1, 1, 1), (2, 32, 1), (3, 33, 2), (4, 100, 4), (2, 160, 5), (0, 7, 1)]
 )
 def test_apply(dtype: Any, rows: int, width: int, words: int) -> None:
     logits, bitmask, allowed = random_case(rows, width, words)
@@ -129,8 +129,9 @@ def zeros(*shape: int, dtype: Any = np.int32) -> npt.NDArray[Any]:
         (
             zeros(2, 33, dtype=float),
             zeros(2, 1),
-            r"logits are 33 wide but the bitmask covers 32 ids \(1 words\)",
+            r"logits are 33 wide but the bitmask covers 1 to 32 ids \(1 words\).*size=33",
         ),
+        (zeros(2, 32, dtype=float), zeros(2, 2), r"32 wide but the bitmask covers 33 to 64 ids \(2 words\)"),
         (zeros(2, 8, dtype=float), zeros(3, 1), "logits have 2 rows and the bitmask has 3"),
         (zeros(2, 8, dtype=float), zeros(1), "logits have 2 rows and the bitmask has 1"),
         (zeros(8, dtype=float), zeros(2, 1), "logits have 1 rows and the bitmask has 2"),

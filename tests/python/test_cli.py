@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_warnings_are_lines_on_stderr(tmp_path):
 
 def test_errors_are_one_line(tmp_path):
     output = tmp_path / "x.glrgrid"
-    check_refused(compile_to(output, "sqll"), "sqll", "no such file", "calc, json, sql_core")
+    check_refused(compile_to(output, "sqll"), "sqll", "no such file", "calc, json, script, sql_core")
     check_refused(compile_to(output, tmp_path), str(tmp_path), "cannot be read")
 
     broken = tmp_path / "broken.lark"
@@ -131,6 +132,148 @@ def test_errors_are_one_line(tmp_path):
     check_refused(run("compile", "calc", "-t", tmp_path / "no.json", "-o", output), "no.json")
     check_refused(compile_to(tmp_path / "no folder" / "x", "calc"), "cannot write", "no folder")
     assert not output.exists()
+
+
+@pytest.fixture(scope="module")
+def calc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("artifacts") / "calc.glrgrid"
+    assert compile_to(output, "calc").exit_code == 0
+    return output
+
+
+def test_mask_says_what_may_come_next(calc: Path) -> None:
+    result = run("mask", calc, "-t", "default", "--prefix", "1 ", "--limit", 3)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[:2] == [
+        "output: complete",
+        "expected: PLUS, MINUS, STAR, SLASH, CIRCUMFLEX, end of input, ignored text",
+    ]
+    allowed = gg.Matcher(gg.load(calc, gg.Vocab.default()))
+    allowed.accept_bytes(b"1 ")
+    count = int(allowed.mask().sum())
+    assert lines[2] == f"allowed: {count:,} of 8,000 ids"
+    assert len(lines) == 7 and lines[-1].split() == ["...", "and", f"{count - 3:,}", "more"]
+
+    report = json.loads(run("mask", calc, "-t", "default", "--json", "--limit", 10000).stdout)
+    assert report["prefix"] == "" and report["complete"] is False
+    assert (
+        report["allowed"]
+        == len(report["tokens"])
+        == int(gg.Matcher(gg.load(calc, gg.Vocab.default())).mask().sum())
+    )
+    assert "1" in {json.loads(token["text"]) for token in report["tokens"] if token["text"][1:2].isdigit()}
+
+
+def test_mask_shows_forced_text(tmp_path: Path) -> None:
+    grammar = tmp_path / "forced.lark"
+    grammar.write_text('%glrgrid {"lexer": "basic"}\nstart: "abc\\n" ("d" | "e")', "utf-8")
+    output = tmp_path / "forced.glrgrid"
+    assert compile_to(output, grammar).exit_code == 0
+    assert 'forced: "bc\\n"' in run("mask", output, "-t", "default", "-p", "a").stdout
+
+
+def test_mask_explains(calc: Path) -> None:
+    result = run("mask", calc, "-t", "default", "-p", "12", "--explain", "x")
+    assert result.exit_code == 0, result.output
+    token = gg.Vocab.default().tokens.index(b"x")
+    assert result.stdout.splitlines() == [
+        f'"x" (token {token}): not allowed',
+        'reason: "x" would be NAME, which cannot follow "12" (NUMBER); expected NUMBER, PLUS, MINUS, STAR, SLASH, '
+        "CIRCUMFLEX, end of input or ignored text",
+        "at byte: 0",
+        "found: NAME",
+        "expected: NUMBER, PLUS, MINUS, STAR, SLASH, CIRCUMFLEX, end of input, ignored text",
+    ]
+    by_id = run("mask", calc, "-t", "default", "-p", "12", "--explain", f"#{token}")
+    assert by_id.stdout == result.stdout
+    allowed = run("mask", calc, "-t", "default", "--explain", "f(x, y) + zzz", "--json")
+    report = json.loads(allowed.stdout)
+    assert report["allowed"] is True and report["id"] is None and report["at_byte"] == 13
+    end = gg.Vocab.default().eos_ids[0]
+    assert "the output is not complete" in run("mask", calc, "-t", "default", "--explain", f"#{end}").stdout
+
+    check_refused(run("mask", calc, "-t", "default", "--explain", "#8000"), "8000", "out of range")
+    check_refused(run("mask", calc, "-t", "default", "-p", "1 2"), "refused at byte 2", "NUMBER")
+    check_refused(run("mask", calc.parent / "none", "-t", "default"), "cannot read")
+
+
+def test_check_accepts_or_names_the_place(calc: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sum.txt"
+    file.write_bytes(b"1 +\n 2\n")
+    result = run("check", calc, file, "-t", "default")
+    assert (result.exit_code, result.stdout) == (0, f"{file}: accepted, 7 bytes\n")
+
+    file.write_bytes(b"1 +\n\tx * / 2")
+    result = run("check", calc, file, "-t", "default")
+    assert result.exit_code == 1 and result.stderr == ""
+    assert result.stdout.splitlines() == [
+        f'{file}:2:6: "/" would be SLASH, which cannot come here (byte 9)',
+        "   x * / 2",
+        "       ^",
+        "expected: NUMBER, NAME, MINUS, LPAR, ignored text",
+    ]
+    file.write_bytes(b"1 + ")
+    result = run("check", calc, file, "-t", "default")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"{file}:1:5: the text ends here but is not complete (byte 4)")
+    file.write_bytes("é".encode())
+    assert run("check", calc, file, "-t", "default").stdout.startswith(f"{file}:1:1: no terminal that")
+
+    stdin = CliRunner().invoke(app, ["check", str(calc), "-", "-t", "default"], input="x")
+    assert (stdin.exit_code, stdin.stdout) == (0, "-: accepted, 1 bytes\n")
+    check_refused(run("check", calc, tmp_path / "none", "-t", "default"), "none", "cannot be read")
+    check_refused(run("check", calc, tmp_path, "-t", "default"), "cannot be read")
+
+
+def test_inspect_needs_no_vocabulary(calc: Path) -> None:
+    result = run("inspect", calc)
+    assert result.exit_code == 0, result.output
+    for words in ("format version", "lexer states", "dwa states", "lexer_rows", "terminals: NUMBER, NAME,"):
+        assert words in result.stdout
+    report = json.loads(run("inspect", calc, "--json").stdout)
+    assert report["artifact_bytes"] == calc.stat().st_size
+    assert report["vocab_fingerprint"] == gg.Vocab.default().fingerprint
+    compiled = gg.load(calc, gg.Vocab.default())
+    assert report["grammar_fingerprint"] == compiled.grammar_fingerprint
+    assert report["section_bytes"] == compiled.stats["section_bytes"]
+    assert report["counts"]["terminals"] == len(report["terminals"]) == 11
+
+
+def test_inspect_draws(calc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lexer, parser = (run("inspect", calc, "--dot", which).stdout for which in ("lexer", "parser"))
+    states = json.loads(run("inspect", calc, "--json").stdout)["counts"]
+    for dot, name, count in (
+        (lexer, "lexer", states["lexer_states"]),
+        (parser, "parser", states["dwa_states"]),
+    ):
+        assert dot.startswith(f"digraph {name} {{") and dot.endswith("}\n")
+        nodes = [line for line in dot.splitlines() if " [label=" in line and " -> " not in line]
+        assert len(nodes) in (count, count + 1)
+        assert dot.count(" -> ") >= count - 1
+    for words in ("emits NUMBER", "0–9", "between lexemes"):
+        assert words in lexer
+    for words in ("top of the stack", "NUMBER#", "any other"):
+        assert words in parser
+    check_refused(run("inspect", calc, "--dot", "lexer", "--max-states", 3), "9 states", "max_states is 3")
+    assert run("inspect", calc, "--dot", "glr").exit_code == 2
+
+    if shutil.which("dot"):
+        assert "</svg>" in run("inspect", calc, "--svg", "lexer").stdout
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check_refused(run("inspect", calc, "--svg", "lexer"), "dot is not installed", "--dot")
+
+
+def test_inspect_refuses_damage(calc: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    data = bytearray(calc.read_bytes())
+    data[-1] ^= 1
+    damaged.write_bytes(data)
+    check_refused(run("inspect", damaged), "damaged")
+    damaged.write_bytes(data[:100])
+    check_refused(run("inspect", damaged), "truncated")
+    check_refused(run("inspect", tmp_path), "folder")
+    check_refused(run("inspect", tmp_path / "none"), "cannot read")
 
 
 @pytest.mark.parametrize("arguments", [["compile"], ["compile", "calc"], ["compil"], ["compile", "--wrong"]])

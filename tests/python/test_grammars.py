@@ -13,6 +13,7 @@ from pathlib import Path
 import lark
 import pytest
 
+import glrgrid as gg
 from glrgrid.errors import GrammarError
 from glrgrid.grammar import Grammar
 from glrgrid.grammar.ir import GrammarIR
@@ -27,6 +28,9 @@ SELECT /* ** inner */ count(*), count(DISTINCT a), sum(ALL b) n FROM t GROUP BY 
 SELECT a FROM t1 JOIN t2 ON t1.a = t2.a LEFT OUTER JOIN t3 USING (a, b), t4 CROSS JOIN t5 NATURAL JOIN t6
 SELECT a FROM (SELECT b AS a FROM u) AS v (a) FULL JOIN (t RIGHT JOIN w ON t.x = w.x) ON v.a = t.a
 SELECT a FROM t UNION ALL SELECT b FROM u EXCEPT VALUES (1, 'x'), (2, NULL) ORDER BY 1 DESC NULLS LAST LIMIT 5
+SELECT a FROM t JOIN u JOIN v ON t.a = v.a JOIN w WHERE a IN (SELECT b FROM x JOIN y)
+INSERT INTO t SELECT a FROM u JOIN v ON u.a = v.a ON CONFLICT DO NOTHING
+INSERT INTO t (SELECT a FROM u JOIN v) ON CONFLICT DO NOTHING
 (SELECT a FROM t ORDER BY a LIMIT 1) UNION (SELECT b FROM u) LIMIT 3, 4
 WITH RECURSIVE c (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM c WHERE n < 9) SELECT n FROM c
 WITH recursive AS (SELECT 1) SELECT * FROM recursive
@@ -60,6 +64,7 @@ SELECT CASE a ELSE 1 END FROM t
 SELECT select FROM t
 SELECT 'open FROM t
 INSERT INTO t (a, b VALUES (1, 2)
+INSERT INTO t SELECT a FROM u JOIN v ON CONFLICT DO NOTHING
 UPDATE t SET a b
 DELETE t WHERE a = 1
 DROP TABLE t
@@ -78,6 +83,39 @@ JSON_INVALID = [
 
 CALC_VALID = ["1", "-x^2 * (3.5e2 + f(1, g())) / --2", " a - b\n- c ", "2^-3^2"]
 CALC_INVALID = ["", "1 +", "()", "2 3", "f(,)", "a ** b", "+1"]
+
+SCRIPT_VALID = [
+    "",
+    "let x: int = 1; const y; x = x + 1; y += [1, 2][0];",
+    "fn f(a, b: list<[int]> = [], c = 1) -> map<text, int> { return a ** -b * 2 % c; } // done",
+    "if (a) b(); else if (not c or d and e != f) { ; } else g();",
+    "while (x < 10) x = x + 1; do { x -= 1; } while (x > 0);",
+    "for (x in xs) { if (x in seen) continue; if (x not in known) break; }",
+    "try { f(); } catch (e) { throw e; } finally { g(); }\ntry {} finally {}",
+    "switch (x + 1) { case 1: case 2: f(); default: { g(); } }",
+    "let f = (a, b) => a + b; let g = x => { return x; }; let h = () => 1; let t = (a, b);",
+    "f((a, b), (a, b) => (a), ...rest).in[1 ..][.. 2][..](x => y => x ? y : z);",
+    "let m = #{if: 1, [k + 1]: #{}, while: [x * x for x in xs if x]}; m.return.for = 'a' \"b\\n\" '\\'';",
+    "in = 1; in = in + in in in; /* ** / */",
+    "iff = 1; ifx(1); elsewhere = fnord;",
+]
+SCRIPT_INVALID = {
+    "x = 1": 5,
+    "let 1 = x;": 4,
+    "x = (1, 2) => 3;": 12,
+    "(a, b = 2);": 10,
+    "fn (a) {}": 3,
+    "else f();": 5,
+    "if a { }": 3,
+    "try { }": 7,
+    "f(1,);": 4,
+    "x = [1 for y];": 12,
+    "a + b = c;": 7,
+    "'open": 5,
+    "/* open": 7,
+    "#{1: 2};": 2,
+    "a.1;": 2,
+}
 
 
 class _Reader:
@@ -158,8 +196,10 @@ def data(name: str) -> Path:
 
 
 def test_names():
-    assert names() == ["calc", "json", "sql_core"]
-    with pytest.raises(GrammarError, match='no bundled grammar "sql"; there are: calc, json, sql_core'):
+    assert names() == ["calc", "json", "script", "sql_core"]
+    with pytest.raises(
+        GrammarError, match='no bundled grammar "sql"; there are: calc, json, script, sql_core'
+    ):
         load("sql")
 
 
@@ -192,7 +232,54 @@ def test_lark_reports_conflicts(caplog):
     assert [m for m in caplog.messages if "onflict" in m]
 
 
-@pytest.mark.parametrize("name", ["calc", "json", "sql_core"])
+@cache
+def script() -> gg.CompiledGrammar:
+    return gg.compile(Grammar.from_lark(load("script")), gg.Vocab.default())
+
+
+@pytest.mark.parametrize("source", [script, lambda: gg.load(script().to_bytes(), gg.Vocab.default())])
+def test_script(source):
+    compiled = source()
+    for text in SCRIPT_VALID:
+        matcher = gg.Matcher(compiled)
+        assert matcher.accept_bytes(text.encode()) == len(text), text
+        assert matcher.is_accepting(), text
+    for text, at in SCRIPT_INVALID.items():
+        matcher = gg.Matcher(compiled)
+        assert matcher.accept_bytes(text.encode()) == at, text
+        assert at < len(text) or not matcher.is_accepting(), text
+
+
+def test_script_is_a_grammar_with_conflicts():
+    grammar = Grammar.from_lark(load("script"))
+    assert grammar.warnings == () and grammar.lexer == "contextual"
+    assert 40 <= sum(n.position is not None for n in grammar.ir.nonterminals) <= 60
+    assert script().stats["lr_conflicts"] >= 2 and script().warnings == []
+    with pytest.raises(lark.exceptions.GrammarError, match="Reduce/Reduce"):
+        lark.Lark(load("script"), parser="lalr")
+
+
+def test_script_follows_both_readings_until_one_is_left():
+    matcher = gg.Matcher(script())
+    assert matcher.branch_counts == (1, 1)
+    assert matcher.accept_bytes(b"let f = (a") == 10 and matcher.branch_counts == (1, 1)
+    assert matcher.accept_bytes(b", b) ") == 5 and matcher.branch_counts > (1, 1)  # a tuple or parameters
+    arrow = matcher.fork()
+    assert arrow.accept_bytes(b"=> a") == 4 and arrow.branch_counts == (1, 1)
+    assert matcher.accept_bytes(b"[0];") == 4 and matcher.branch_counts == (1, 1) and matcher.is_accepting()
+
+
+def test_script_may_pair_an_else_with_either_if():
+    text = b"if (a) if (b) f(); else g();"
+    matcher = gg.Matcher(script())
+    assert matcher.accept_bytes(text) == len(text) and matcher.is_accepting()
+    assert matcher.accept_bytes(b" else h();") == 10 and matcher.is_accepting()
+    assert (
+        matcher.accept_bytes(b" else i();") == 5
+    )  # there are two "if" only; but "elsewhere" would be a name
+
+
+@pytest.mark.parametrize("name", ["calc", "json", "script", "sql_core"])
 def test_lark_reads_the_same_terminals(name):
     theirs = lark.Lark(lark_text(name), parser="earley", lexer="basic")
     ours = Grammar.from_lark(load(name)).ir
@@ -209,6 +296,15 @@ def test_lark_agrees_on_json_and_calc():
                 parser.parse(text)
 
 
+def test_lark_agrees_on_script():
+    parser = lark.Lark(load("script"), parser="earley", lexer="dynamic")
+    for text in SCRIPT_VALID:
+        parser.parse(text)
+    for text in SCRIPT_INVALID:
+        with pytest.raises(lark.UnexpectedInput):
+            parser.parse(text)
+
+
 def test_sql_size():
     assert 200 <= len(Grammar.from_lark(load("sql_core")).ir.productions) <= 300
 
@@ -221,5 +317,4 @@ def test_shared_statements():
 def test_spider_queries():
     with gzip.open(data("sql/spider_dev_gold.jsonl.gz"), "rt", encoding="utf-8") as lines:
         queries = sorted({json.loads(line)["query"] for line in lines})
-    accepted = sum(accepts("sql_core", query) for query in queries[::4])
-    assert accepted >= 0.97 * len(queries[::4])
+    assert [query for query in queries[::4] if not accepts("sql_core", query)] == []

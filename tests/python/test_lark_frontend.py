@@ -24,7 +24,7 @@ def read(text: str, **options) -> GrammarIR:
     """Read a grammar that warns of nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", GrammarWarning)
-        return Grammar.from_lark(text, lexer="basic", **options).ir
+        return Grammar.from_lark(text, **options).ir
 
 
 def terminals(text: str, **options) -> dict[str, Terminal]:
@@ -75,7 +75,7 @@ def check(text: str, alphabet: str = "abc", length: int = 5) -> GrammarIR:
 def check_error(text, message, line=None, column=None, **options) -> None:
     """Reading fails with this message, at this place."""
     with pytest.raises(GrammarError) as caught:
-        Grammar.from_lark(text, lexer="basic", **options)
+        Grammar.from_lark(text, **options)
     assert message in str(caught.value)
     assert (caught.value.line, caught.value.column) == (line, column)
 
@@ -182,6 +182,11 @@ def test_anonymous_names():
 def test_literal_flag():
     found = terminals('start: A B C D E /e/\nA: "a"\nB: ("b"i)\nC: "c" "c"\nD: "d" | "e"\nE: A')
     assert [t.name for t in found.values() if t.literal] == ["A", "B", "E"]
+
+
+def test_many_warnings_are_cut():
+    text = 'start: "a"\n' + "".join(f"A{i}.{i + 1}: /a+/\n" for i in range(9))
+    assert " and 26 more, Lark may" in warnings_of(text)[0]
 
 
 def test_unused_terminals_are_kept_but_parts_of_imports_are_not():
@@ -307,6 +312,28 @@ def test_refused_patterns(pattern, name):
 
 
 @pytest.mark.parametrize(
+    "pattern, advice",
+    [
+        (r"if\b", 'write "if"'),
+        (r"\bif\b", 'write "if"'),
+        (r"if(?!\w)", 'write "if"'),
+        (r"if(?![a-z_])", 'write "if"'),
+        (r"(if|do)\b", "the longest match wins anyway"),
+        ("^if", "may begin, so leave it out"),
+        ("<.*?>", "/<[^>]*>/"),
+        (r"(a|b)\1", "as alternatives"),
+        ("a(?=b)", "exactly the text it should consume"),
+    ],
+)
+def test_refused_patterns_come_with_advice(pattern, advice):
+    check_error(f"start: A\nA: /{pattern}/", advice, 2, 4)
+
+
+def test_advice_keeps_the_flag():
+    check_error("start: A\nA: /if\\b/i", 'write "if"i', 2, 4)
+
+
+@pytest.mark.parametrize(
     "name, alphabet, opening, length",
     [
         ("common.ESCAPED_STRING", '"\\a\n', "", 6),
@@ -363,11 +390,12 @@ def test_directive():
     assert ir.lexer == "basic" and ir.nonterminals[ir.start].name == "go"
 
 
-def test_contextual_is_refused_for_now():
-    with pytest.raises(GrammarError, match='pass lexer="basic"'):
-        Grammar.from_lark('start: "a"')
-    with pytest.raises(GrammarError, match="not available yet"):
-        Grammar.from_lark('%glrgrid {"lexer": "basic"}\nstart: "a"', lexer="contextual")
+def test_lexer():
+    basic = '%glrgrid {"lexer": "basic"}\nstart: "a"'
+    assert Grammar.from_lark('start: "a"').lexer == "contextual"
+    assert Grammar.from_lark('start: "a"', lexer="basic").lexer == "basic"
+    assert Grammar.from_lark(basic).lexer == "basic"
+    assert Grammar.from_lark(basic, lexer="contextual").lexer == "contextual"
     with pytest.raises(GrammarError, match="unknown lexer"):
         Grammar.from_lark('start: "a"', lexer="dynamic")
 
@@ -382,12 +410,59 @@ def test_warnings():
     assert tuple(str(w.message) for w in caught) == grammar.warnings
     assert [w.split(" (")[0] for w in grammar.warnings] == [
         'priority of rule "start"',
-        "terminals have different priorities",
         'rule "b"',
         'rule "lost"',
     ]
-    assert "(line 3) derives no text" in grammar.warnings[2]
-    assert '(line 4) cannot be reached from "start"' in grammar.warnings[3]
+    assert "(line 3) derives no text" in grammar.warnings[1]
+    assert '(line 4) cannot be reached from "start"' in grammar.warnings[2]
+
+
+def warnings_of(text: str, **options) -> tuple[str, ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GrammarWarning)
+        return Grammar.from_lark(text, **options).warnings
+
+
+@pytest.mark.parametrize(
+    "high, low, fires",
+    [
+        ('"a"', '"ab"', True),
+        ('"ab"', '"a"', False),
+        ('"a"', '"b"', False),
+        ('"a"', "/a+/", True),
+        ('"ab"', "/[a-z]/", False),
+        ("/[a-c]x?/", "/[c-e]+/", True),
+        ("/[a-c]+/", "/[d-z]+/", False),
+        ("/x?y/", "/y*z/", True),
+        ("/x?y/", "/z*w/", False),
+        ("/é/", "/ê+/", True),  # one first byte
+        ("/é/", "/[^é]+/", True),
+        ("/[a-z]+/", '"if"', True),
+        ("/[a-z]{3,}/", '"if"', False),
+        ('"if"i', '"IFF"', True),
+        ('"if"i', '"elif"', False),
+    ],
+)
+def test_priorities_warn_only_where_lark_could_cut_short(high, low, fires):
+    found = warnings_of(f"start: A B\nA.2: {high}\nB: {low}")
+    assert len(found) == fires
+    assert not fires or 'terminals "A" (2) and "B" (0), Lark may take the first' in found[0]
+
+
+def test_unused_terminals_are_warned_of_with_the_basic_lexer_only():
+    text = 'start: A "x"\nA: D "a"\nD: /[0-9]/\nWS: " "\nK: "k"\nR: "r"\nX: "x"\nL: "l"\nM: "m"\n%ignore WS\n'
+    text += '%glrgrid {"reject": ["R"], "fallback": {"A": ["K"], "L": ["X"]}}'
+    (found,) = warnings_of(text, lexer="basic")
+    assert found.startswith('no rule uses terminals "D", "M": with the basic lexer')
+    assert warnings_of(text) == ()
+
+
+def test_nullable_terminals_that_no_rule_uses_are_left_out():
+    text = "start: NUM\nNUM: INT EXP\nINT: /[0-9]+/\nEXP: /(e[0-9]+)?/\nLOST: /x*/"
+    (found,) = warnings_of(text)
+    assert found == 'terminal "LOST" (line 5) is left out: no rule uses it, and it can match the empty string'
+    with pytest.warns(GrammarWarning, match="LOST"):
+        assert [t.name for t in Grammar.from_lark(text).ir.terminals] == ["NUM", "INT"]
 
 
 def test_grammar_is_a_value():
@@ -405,7 +480,13 @@ def test_grammar_is_a_value():
 @pytest.mark.parametrize(
     "text, message, line, column",
     [
-        ('start: ("a"', 'unexpected end of line; expected ")"', 1, 12),
+        ('start: ("a"', 'unexpected end of line after `start: ("a"`; expected ")"', 1, 12),
+        ("start: 'a'", "strings are written in double quotes", 1, 8),
+        ('start ::= "a"', 'a definition is written as "name: ..."', 1, 8),
+        ('start: "a"\nb = "c"', 'unexpected "=" after `b`; expected', 2, 3),
+        ('start: "a" myRule', "rules are lower case, those of terminals upper case", 1, 12),
+        ('start: "a";', "a definition ends with its line", 1, 11),
+        ('start: "a" "b', "a string ends on its line", 1, 12),
         ('start: "a" )', 'unexpected ")"', 1, 12),
         ('start: "a"\n%foo x', 'unexpected "%"', 2, 1),
         ('Aa: "x"', 'unexpected "Aa"', 1, 1),
@@ -413,7 +494,14 @@ def test_grammar_is_a_value():
         ('start: A\nA: "a" B', 'terminal "A" uses undefined symbol "B"', 2, 8),
         ('start: "a"\nstart: "b"', 'rule "start" is defined more than once, first on line 1', 2, 1),
         ('start: A\nA: "x"*', 'terminal "A" can match the empty string', 2, 1),
-        ("start: /x?/", 'terminal "__ANON_0" can match the empty string', 1, 8),
+        ("start: /x?/", 'a pattern /x?/ in rule "start" can match the empty string', 1, 8),
+        ("start: X y\ny: /x?/\nX: /x?/", 'terminal "X" can match the empty string', 3, 1),
+        ('start: "a"\n%ignore /x*/', 'terminal "__IGNORE_0" can match the empty string', 2, 9),
+        ('start: "a"\nX: /x*/\n%glrgrid {"reject": ["X"]}', 'terminal "X" can match the empty string', 2, 1),
+        ('start: "a" [WS]\nWS: " "\n%ignore WS', 'rule "start" uses terminal "WS", which is ignored', 1, 13),
+        ('start: "a" t{" "}\nt{x}: x x\nWS: " "\n%ignore WS', 'uses terminal "WS", which is ignored', 1, 14),
+        ('start: A\nA.2147483648: "a"', "priority 2147483648 is out of range; expected -2147483648 to", 2, 3),
+        ('start: A\nA.-99999999999999: "a"', "priority -99999999999 is out of range", 2, 3),
         ('start: A\nA: B "x"\nB: A | "y"', 'terminal "A" refers to itself (A -> B -> A)', 3, 4),
         ('start: A\nA: "x" b\nb: "c"', 'terminal "A" uses rule "b"', 2, 8),
         ('start: A\nA: "x" -> y', 'terminal "A" has alias "y"', 2, 11),
@@ -441,8 +529,8 @@ def test_grammar_is_a_value():
         ('start: t{"a", "b"}\nt{x}: "a" x', "takes 1 arguments, found 2", 1, 8),
         ('start: t{"a"}\nt{x}: "a" t{p{x, x}} | x\np{x, y}: x y', "instances; is it endless?", 2, 11),
         ('start: "x" start', 'start rule "start" derives no text', 1, 1),
-        ('start: WS\nWS: " "\n%ignore WS', 'start rule "start" derives no text', 1, 1),
-        ("", 'start rule "start" is not defined', None, None),
+        ('start: J\nJ: " "\n%glrgrid {"reject": ["J"]}', 'start rule "start" derives no text', 1, 1),
+        ("", 'start rule "start" is not defined; the grammar has no rules', None, None),
         ('%glrgrid {"lexer": "x"}\nstart: "a"', '"lexer" must be "basic" or "contextual", found "x"', 1, 11),
         ('%glrgrid {"lxer": "basic"}\nstart: "a"', 'unknown key "lxer"; closest name: "lexer"', 1, 11),
         ('%glrgrid {"reject": "A"}\nstart: "a"', '"reject" must be a list of terminal names', 1, 11),
@@ -457,7 +545,11 @@ def test_errors(text, message, line, column):
 
 
 def test_unknown_start():
-    check_error('begin: "a"', 'start rule "begn" is not defined; closest name: "begin"', start="begn")
+    there = 'closest name: "begin"; there are: other, begin; name one with start="..."'
+    text = '%import lark.rule_params -> other\nbegin: "a"'
+    check_error(text, f'start rule "begn" is not defined; {there}', start="begn")
+    many = "".join(f'r{i}: "a"\n' for i in range(11))
+    check_error(many, "there are: r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, ...; name one", start="zz")
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,42 @@
-//! The stack graph: nodes, push, predecessors, merge.
+//! The stack graph: nodes, push, what lies below, merge.
 
+use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The top of a set of stacks.
 pub type Link<S, M> = Arc<Node<S, M>>;
 
-/// How deep [`merge`] follows predecessors that carry the same symbol. Below it such predecessors stay apart, which is
-/// still exact.
-pub const MERGE_DEPTH: u32 = 64;
+/// Links of one symbol that a node keeps side by side; more of them become a union.
+const SIDE_BY_SIDE: usize = 4;
+
+/// How deep two nodes are compared. Equal ones that differ further down stay apart, which is still exact.
+const COMPARED: usize = 64;
 
 #[derive(Debug)]
 enum Preds<S, M> {
     Bottom,
     One(Link<S, M>),
     Many(Box<[Link<S, M>]>),
+    Union(Box<[Link<S, M>]>),
 }
 
-/// A stack symbol with everything that can lie below it.
+/// A stack symbol with everything that can lie below it, or a union of such nodes.
 #[derive(Debug)]
 pub struct Node<S, M> {
     symbol: S,
     depth: u32,
     preds: Preds<S, M>,
     memo: M,
+}
+
+/// What a node is made of.
+#[derive(Debug)]
+pub enum Below<'a, S, M> {
+    /// Its symbol, pushed on the stacks of these; on nothing if there are none.
+    Pushed(&'a [Link<S, M>]),
+    /// The stacks of all of these, which have its symbol on top.
+    Union(&'a [Link<S, M>]),
 }
 
 impl<S: Copy + Ord, M: Default> Node<S, M> {
@@ -40,6 +54,7 @@ impl<S: Copy + Ord, M: Default> Node<S, M> {
     /// `symbol` pushed on every stack of every link of `below`, which must not be empty.
     pub fn push_all(mut below: Vec<Link<S, M>>, symbol: S) -> Link<S, M> {
         assert!(!below.is_empty(), "a node needs a predecessor");
+        pool(&mut below);
         if below.len() == 1 {
             return Self::push(below.swap_remove(0), symbol);
         }
@@ -53,19 +68,29 @@ impl<S: Copy + Ord, M: Default> Node<S, M> {
         self.symbol
     }
 
-    /// Length of the longest stack below this node.
+    /// Length of the longest stack below this node, or below a member.
     #[inline]
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// What lies directly below; empty at the bottom.
+    /// What the symbol lies on if that is one link: all there is to know of a stack that never forked.
     #[inline]
-    pub fn preds(&self) -> &[Link<S, M>] {
+    pub fn only(&self) -> Option<&Link<S, M>> {
         match &self.preds {
-            Preds::Bottom => &[],
-            Preds::One(p) => std::slice::from_ref(p),
-            Preds::Many(ps) => ps,
+            Preds::One(p) => Some(p),
+            _ => None,
+        }
+    }
+
+    /// What this node is made of.
+    #[inline]
+    pub fn below(&self) -> Below<'_, S, M> {
+        match &self.preds {
+            Preds::Bottom => Below::Pushed(&[]),
+            Preds::One(p) => Below::Pushed(std::slice::from_ref(p)),
+            Preds::Many(ps) => Below::Pushed(ps),
+            Preds::Union(members) => Below::Union(members),
         }
     }
 
@@ -83,7 +108,7 @@ impl<S, M> Drop for Node<S, M> {
         let release = |preds: Preds<S, M>, pending: &mut Vec<Link<S, M>>| match preds {
             Preds::Bottom => {}
             Preds::One(p) => pending.push(p),
-            Preds::Many(ps) => pending.extend(ps.into_vec()),
+            Preds::Many(ps) | Preds::Union(ps) => pending.extend(ps.into_vec()),
         };
         let mut next = match std::mem::replace(&mut self.preds, Preds::Bottom) {
             // The common case, a shared predecessor, needs no list.
@@ -106,51 +131,110 @@ impl<S, M> Drop for Node<S, M> {
 
 /// Unite tops that carry the same symbol, in place; the represented set of stacks is unchanged.
 ///
-/// Cost: linear in the part the tops do not share, down to [`MERGE_DEPTH`].
+/// Afterwards symbols are distinct, except that a bottom stays beside a longer stack. What lies below tops of one symbol
+/// is pooled and not united in turn, so one call makes at most one node per symbol, unions apart.
+///
+/// # Panics
+/// If a top is a union: only [`Node::push_all`] makes those, for what lies below.
 pub fn merge<S: Copy + Ord, M: Default>(tops: &mut Vec<Link<S, M>>) {
-    merge_to_depth(tops, MERGE_DEPTH);
-}
-
-fn merge_to_depth<S: Copy + Ord, M: Default>(tops: &mut Vec<Link<S, M>>, depth: u32) {
     if tops.len() < 2 {
         return;
     }
-    tops.sort_by(|a, b| a.symbol.cmp(&b.symbol).then(Arc::as_ptr(a).cmp(&Arc::as_ptr(b))));
-    tops.dedup_by(|a, b| Arc::ptr_eq(a, b));
-    if depth == 0 || tops.windows(2).all(|w| w[0].symbol != w[1].symbol) {
+    sort(tops);
+    let mut merged: Vec<Link<S, M>> = Vec::with_capacity(tops.len());
+    for run in tops.chunk_by(|a, b| a.symbol == b.symbol) {
+        // A bottom has nothing below it and a stack of one symbol equals no longer one: keep it as it is.
+        let longer = run.iter().take_while(|top| top.depth > 0).count();
+        let (longer, bottoms) = run.split_at(longer);
+        merged.extend(bottoms.first().map(Arc::clone));
+        match longer {
+            [] => {}
+            [first, rest @ ..] if rest.iter().all(|top| same(first, top)) => merged.push(Arc::clone(first)),
+            [first, ..] => {
+                let preds = |top: &Link<S, M>| match top.below() {
+                    Below::Pushed(preds) => preds.to_vec(),
+                    Below::Union(_) => panic!("a union is no top"),
+                };
+                merged.push(Node::push_all(longer.iter().flat_map(preds).collect(), first.symbol));
+            }
+        }
+    }
+    *tops = merged;
+}
+
+/// By symbol, then the deepest first: a union comes before what it might contain.
+fn sort<S: Copy + Ord, M>(links: &mut Vec<Link<S, M>>) {
+    links.sort_unstable_by_key(|link| (link.symbol, Reverse(link.depth), Arc::as_ptr(link)));
+    links.dedup_by(|a, b| Arc::ptr_eq(a, b));
+}
+
+/// Make a set of links small, the represented set of stacks unchanged: without what is there twice or in a union beside
+/// it, and with a union for every symbol that many have.
+fn pool<S: Copy + Ord, M: Default>(links: &mut Vec<Link<S, M>>) {
+    if links.len() < 2 {
         return;
     }
-    let mut merged: Vec<Link<S, M>> = Vec::with_capacity(tops.len());
-    let mut run: Vec<Link<S, M>> = Vec::new();
-    let flush = |run: &mut Vec<Link<S, M>>, merged: &mut Vec<Link<S, M>>| {
-        if run.len() < 2 {
-            merged.append(run);
-            return;
+    sort(links);
+    links.dedup_by(|b, a| same(a, b));
+    let mut pooled: Vec<Link<S, M>> = Vec::with_capacity(links.len());
+    for run in links.chunk_by(|a, b| a.symbol == b.symbol) {
+        if run.len() <= SIDE_BY_SIDE {
+            pooled.extend_from_slice(run);
+            continue;
         }
-        let symbol = run[0].symbol;
-        // A bottom has nothing below it and a stack of one symbol equals no longer one: keep it as it is.
-        let (bottoms, mut rest): (Vec<_>, Vec<_>) = run.drain(..).partition(|n| n.preds().is_empty());
-        merged.extend(bottoms.into_iter().take(1));
-        if rest.len() < 2 {
-            merged.append(&mut rest);
-        } else {
-            let mut below: Vec<Link<S, M>> = rest.iter().flat_map(|n| n.preds().iter().cloned()).collect();
-            merge_to_depth(&mut below, depth - 1);
-            // Often one of the nodes already stands for all of them.
-            let whole = rest.into_iter().find(|n| {
-                n.preds().len() == below.len() && below.iter().all(|b| n.preds().iter().any(|p| Arc::ptr_eq(p, b)))
-            });
-            merged.push(whole.unwrap_or_else(|| Node::push_all(below, symbol)));
-        }
-    };
-    for link in tops.drain(..) {
-        if run.last().is_some_and(|last| last.symbol != link.symbol) {
-            flush(&mut run, &mut merged);
-        }
-        run.push(link);
+        let members = outermost(run);
+        let (symbol, depth) = (run[0].symbol, run[0].depth);
+        pooled.push(match &members[..] {
+            [one] => Arc::clone(one),
+            _ => Arc::new(Node { symbol, depth, preds: Preds::Union(members.into_boxed_slice()), memo: M::default() }),
+        });
     }
-    flush(&mut run, &mut merged);
-    *tops = merged;
+    *links = pooled;
+}
+
+/// Those of a sorted run that are in no union of it.
+fn outermost<S: Copy + Ord, M>(run: &[Link<S, M>]) -> Vec<Link<S, M>> {
+    let shallowest = run.last().map_or(0, |link| link.depth);
+    let mut inside: FxHashSet<*const Node<S, M>> = FxHashSet::default();
+    let mut kept = Vec::with_capacity(run.len());
+    let mut unions: Vec<&Link<S, M>> = Vec::new();
+    for link in run {
+        if inside.contains(&Arc::as_ptr(link)) {
+            continue;
+        }
+        kept.push(Arc::clone(link));
+        unions.push(link);
+        while let Some(union) = unions.pop() {
+            let Preds::Union(members) = &union.preds else { continue };
+            for member in members.iter().filter(|member| member.depth >= shallowest) {
+                if inside.insert(Arc::as_ptr(member)) {
+                    unions.push(member);
+                }
+            }
+        }
+    }
+    kept
+}
+
+/// Whether two nodes are made alike, as far as they are compared.
+fn same<S: Copy + Ord, M>(mut a: &Link<S, M>, mut b: &Link<S, M>) -> bool {
+    for _ in 0..COMPARED {
+        if Arc::ptr_eq(a, b) {
+            return true;
+        }
+        if a.symbol != b.symbol || a.depth != b.depth {
+            return false;
+        }
+        match (&a.preds, &b.preds) {
+            (Preds::Bottom, Preds::Bottom) => return true,
+            (Preds::One(below_a), Preds::One(below_b)) => (a, b) = (below_a, below_b),
+            (Preds::Many(a), Preds::Many(b)) => {
+                return a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b));
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -164,12 +248,18 @@ mod tests {
     fn stacks(tops: &[L]) -> BTreeSet<Vec<u8>> {
         fn walk(node: &L, above: &mut Vec<u8>, out: &mut BTreeSet<Vec<u8>>) {
             above.push(node.symbol());
-            if node.preds().is_empty() {
-                out.insert(above.clone());
-            }
-            for p in node.preds() {
-                walk(p, above, out);
-            }
+            let links = match node.below() {
+                Below::Pushed([]) => {
+                    out.insert(above.clone());
+                    &[]
+                }
+                Below::Pushed(links) => links,
+                Below::Union(members) => {
+                    above.pop();
+                    return members.iter().for_each(|member| walk(member, above, out));
+                }
+            };
+            links.iter().for_each(|link| walk(link, above, out));
             above.pop();
         }
         let mut out = BTreeSet::new();
@@ -179,11 +269,32 @@ mod tests {
         out
     }
 
+    fn below(tops: &[L]) -> Vec<L> {
+        let preds = |top: &L| match top.below() {
+            Below::Pushed(preds) => preds.to_vec(),
+            Below::Union(_) => unreachable!("a union is no top"),
+        };
+        // A union that comes to the top is read as its members.
+        let mut found: Vec<L> = tops.iter().flat_map(preds).collect();
+        let mut i = 0;
+        while i < found.len() {
+            if let Below::Union(members) = found[i].below() {
+                let members = members.to_vec();
+                found.swap_remove(i);
+                found.extend(members);
+            } else {
+                i += 1;
+            }
+        }
+        found
+    }
+
     proptest! {
         /// The graph stands for exactly the set of stacks that an explicit list of stacks would hold.
         #[test]
-        fn merge_keeps_the_set_of_stacks(ops in prop::collection::vec((0u8..4, 0u8..3, any::<u8>()), 1..60)) {
+        fn merge_keeps_the_set_of_stacks(ops in prop::collection::vec((0u8..5, 0u8..3, any::<u8>()), 1..60)) {
             let mut tops: Vec<L> = vec![Node::bottom(0)];
+            let mut old: Vec<L> = tops.clone();
             let mut model: BTreeSet<Vec<u8>> = BTreeSet::from([vec![0]]);
             for (op, symbol, pick) in ops {
                 match op {
@@ -197,12 +308,15 @@ mod tests {
                         tops = tops.iter().map(|t| Node::push(t.clone(), symbol)).collect();
                         model = model.into_iter().map(|s| [vec![symbol], s].concat()).collect();
                     }
-                    2 => {
-                        let below: Vec<L> = tops.iter().flat_map(|t| t.preds().to_vec()).collect();
-                        if !below.is_empty() {
-                            tops = below;
-                            model = model.into_iter().filter(|s| s.len() > 1).map(|s| s[1..].to_vec()).collect();
-                        }
+                    2 if model.iter().any(|s| s.len() > 1) => {
+                        tops = below(&tops);
+                        model = model.into_iter().filter(|s| s.len() > 1).map(|s| s[1..].to_vec()).collect();
+                    }
+                    // All tops that there ever were: many of one symbol, of which some hold others.
+                    3 => {
+                        let links: Vec<L> = old.iter().filter(|_| stacks(&tops).len() < 200).chain(&tops).cloned().collect();
+                        model = stacks(&links).into_iter().map(|s| [vec![symbol], s].concat()).collect();
+                        tops = vec![Node::push_all(links, symbol)];
                     }
                     _ => {
                         let i = pick as usize % tops.len();
@@ -217,8 +331,45 @@ mod tests {
                 let symbols: BTreeSet<u8> = tops.iter().map(|t| t.symbol()).collect();
                 // A bottom may stay beside a longer stack of the same symbol.
                 prop_assert!(tops.len() <= symbols.len() + 1);
+                old.extend(tops.iter().cloned());
+                if old.len() > 12 {
+                    old.drain(..old.len() - 12);
+                }
             }
         }
+    }
+
+    /// Where each node may lie on all before it, a node still has few links, and the graph few in all.
+    #[test]
+    fn unions_are_shared() {
+        let mut top: L = Node::push(Node::bottom(0), 1);
+        for n in 1..200usize {
+            // Below the new node: the last one, and whatever lies below that.
+            let links: Vec<L> = [top.clone()]
+                .into_iter()
+                .chain(match top.below() {
+                    Below::Pushed(preds) => preds.to_vec(),
+                    Below::Union(_) => unreachable!("a union is no top"),
+                })
+                .collect();
+            top = Node::push_all(links, 1);
+            let Below::Pushed(preds) = top.below() else { unreachable!("a union is no top") };
+            assert!(preds.len() <= SIDE_BY_SIDE + 1, "{} links", preds.len());
+            if n < 12 {
+                assert_eq!(stacks(std::slice::from_ref(&top)).len(), n + 1);
+            }
+        }
+        let mut seen: BTreeSet<*const Node<u8, ()>> = BTreeSet::new();
+        let mut links = 0;
+        let mut todo = vec![&top];
+        while let Some(node) = todo.pop() {
+            if seen.insert(Arc::as_ptr(node)) {
+                let (Below::Pushed(more) | Below::Union(more)) = node.below();
+                links += more.len();
+                todo.extend(more);
+            }
+        }
+        assert!(links < 200 * 10, "{links} links");
     }
 
     #[test]

@@ -6,9 +6,11 @@
 //!
 //! Invariants
 //! 1. A node never changes after it was made, its memo apart.
-//! 2. The predecessors of a node have distinct symbols where [`merge`] made it (below [`MERGE_DEPTH`] levels).
-//! 3. The graph has no cycles.
+//! 2. A node has few links for each symbol: many become a union, itself a node, which the next node that lies on all of
+//!    them and more takes up as one of its links. So where ambiguity makes the sets of links grow, they are shared.
+//! 3. All members of a union have one symbol, that of the union. A union is never a top.
+//! 4. The graph has no cycles.
 
 mod gss;
 
-pub use gss::{Link, MERGE_DEPTH, Node, merge};
+pub use gss::{Below, Link, Node, merge};

@@ -149,6 +149,16 @@ pub enum GrammarIssue {
         /// Name of the terminal.
         terminal: String,
     },
+    /// A production uses an ignored terminal.
+    #[error("rule {rule:?}{} uses ignored terminal {terminal:?}, which never reaches the parser; take it out of the rule or no longer ignore it", place(.position))]
+    IgnoredUsed {
+        /// Name of the production's nonterminal.
+        rule: String,
+        /// Position of the production's nonterminal.
+        position: Position,
+        /// Name of the terminal.
+        terminal: String,
+    },
     /// No text matches the grammar.
     #[error("no finite text can be derived from start rule {start:?}{}{}", place(.position), undefined_hint(.undefined))]
     EmptyLanguage {
@@ -290,11 +300,15 @@ fn check_symbols(grammar: &Grammar) -> Result<(), GrammarIssue> {
                     nonterminals,
                 });
             }
-            if let Symbol::T(t) = symbol
-                && grammar.terminals[t as usize].reject
-            {
-                let terminal = grammar.terminals[t as usize].name.clone();
-                return Err(GrammarIssue::RejectUsed { rule: lhs.name.clone(), position: lhs.position, terminal });
+            if let Symbol::T(t) = symbol {
+                let used = &grammar.terminals[t as usize];
+                let (rule, position, terminal) = (lhs.name.clone(), lhs.position, used.name.clone());
+                if used.reject {
+                    return Err(GrammarIssue::RejectUsed { rule, position, terminal });
+                }
+                if used.ignored {
+                    return Err(GrammarIssue::IgnoredUsed { rule, position, terminal });
+                }
             }
         }
     }

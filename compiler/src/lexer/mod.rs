@@ -32,7 +32,7 @@ mod utf8;
 mod watched;
 
 pub use groups::{GroupedDfa, Groups};
-pub use separability::{Report, build_watched};
+pub use separability::{Findings, Report, build_watched};
 pub use watched::{
     Alternative, DEAD_ENTRY, Emission, Entry, NONE, TermSet, TermSets, TerminalFacts, TooManyStates, WatchedLexer,
 };

@@ -23,6 +23,17 @@ pub struct Report {
     pub follower: u32,
 }
 
+/// What is wrong with how the grammar cuts its texts.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Followers that cannot be cut from a pending terminal somewhere.
+    pub reports: Vec<Report>,
+    /// Terminals that can never be used: whatever may follow them is always taken into them, or another wins.
+    pub unusable: Vec<u32>,
+    /// No text can begin, though the empty one is no sentence.
+    pub nothing_begins: bool,
+}
+
 /// Reports kept; one per pair of terminals is enough for people.
 const MAX_REPORTS: usize = 1000;
 
@@ -34,7 +45,7 @@ pub fn build_watched(
     dfa: &GroupedDfa,
     facts: &TerminalFacts,
     max_states: usize,
-) -> Result<(WatchedLexer, Vec<Report>), TooManyStates> {
+) -> Result<(WatchedLexer, Findings), TooManyStates> {
     let raw = Raw::explore(dfa, facts, max_states)?;
     let mut analysis = Analysis::new(&raw);
     let mut trapped = vec![vec![0u64; raw.width]; raw.states.len()];
@@ -45,10 +56,10 @@ pub fn build_watched(
             break;
         }
     }
-    let reports = analysis.reports();
+    let findings = analysis.findings();
     let Analysis { live, ended, .. } = analysis;
     let ended = ended.into_iter().map(|(end, (alive, _))| (end, alive)).collect();
-    Ok((raw.finish(&live, &ended), reports))
+    Ok((raw.finish(&live, &ended), findings))
 }
 
 /// A way for a lexeme to end: the last state inside it, and where to look up what can come then, by next group.
@@ -295,6 +306,20 @@ impl<'a> Analysis<'a> {
             }
         }
         found
+    }
+
+    fn findings(&self) -> Findings {
+        let facts = self.raw.facts;
+        let mut used = vec![0; self.raw.width];
+        for set in self.live.iter().chain(self.ended.values().map(|(alive, _)| alive)) {
+            bits::unite(&mut used, set);
+        }
+        let begins = &self.followers[self.slot(0, self.raw.group_of(0))];
+        Findings {
+            reports: self.reports(),
+            unusable: bits::iter(&facts.usable).filter(|&t| !bits::has(&used, t)).collect(),
+            nothing_begins: !bits::has(&facts.begin, facts.count as u32) && !bits::meets(&facts.begin, begins),
+        }
     }
 
     fn reports(&self) -> Vec<Report> {

@@ -31,6 +31,8 @@ pub struct TerminalFacts {
     pub ignored: Vec<u64>,
     /// Terminals that some LR state shifts, ignored ones left out.
     pub usable: Vec<u64>,
+    /// What a sentence can begin with; the end, if the empty text is one.
+    pub begin: Vec<u64>,
     /// What may follow each terminal in a sentence.
     pub follow: Vec<Vec<u64>>,
     /// Groups that the next lexeme can be of after each terminal, with the terminals of the rows in question.

@@ -10,5 +10,5 @@ mod symbolic;
 mod verdict;
 
 pub use quotient::Quotient;
-pub use subset::{ParserDwa, TooManyEdges, build};
+pub use subset::{ParserDwa, build};
 pub use verdict::{NEVER, State, Verdicts, merge};

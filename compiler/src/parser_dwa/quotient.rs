@@ -141,12 +141,16 @@ impl Quotient {
     }
 }
 
+/// Rounds of refinement after which states are not merged at all: a chain of thousands of states that differ only at
+/// its end would take as many rounds, and has little to merge.
+const MAX_ROUNDS: usize = 60;
+
 /// Classes of bisimilar states, numbered by their first state.
 fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
     let n = table.state_count;
     let mut class = group_of_state.to_vec();
     let mut count = 0;
-    loop {
+    for _ in 0..MAX_ROUNDS {
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut refined = Vec::with_capacity(n);
         for state in 0..n as u32 {
@@ -175,4 +179,5 @@ fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
         }
         count = ids.len();
     }
+    (0..n as u32).collect()
 }

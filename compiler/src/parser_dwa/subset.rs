@@ -3,6 +3,7 @@
 use super::quotient::Quotient;
 use super::symbolic::{Output, Suspended, Symbolic};
 use crate::bits::Pool;
+use crate::error::CompileError;
 use crate::lexer::NONE;
 use crate::terminal_dwa::Outcomes;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,23 +27,16 @@ pub struct ParserDwa {
     pub max_configurations: usize,
 }
 
-/// The automaton outgrew its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooManyEdges(
-    /// The limit.
-    pub usize,
-);
-
 /// Build the automaton that decides every outcome of `outcomes` on every stack of `table`.
 ///
 /// # Errors
-/// [`TooManyEdges`] past `max_edges`.
+/// [`CompileError::Limit`] past `max_edges`; [`CompileError::Cancelled`] if `progress` says to stop.
 pub fn build(
     table: &Quotient,
     outcomes: &Outcomes<'_>,
     max_edges: usize,
-    mut progress: impl FnMut(usize, usize),
-) -> Result<ParserDwa, TooManyEdges> {
+    mut progress: impl FnMut(usize, usize) -> bool,
+) -> Result<ParserDwa, CompileError> {
     let below = table.below();
     let mut symbolic = Symbolic::new(table, outcomes);
     let mut states: Vec<Vec<Suspended>> = vec![Vec::new()];
@@ -89,10 +83,10 @@ pub fn build(
                 edges[state as usize].insert(symbol, (next, out));
                 edge_count += 1;
                 if edge_count > max_edges {
-                    return Err(TooManyEdges(max_edges));
+                    return Err(CompileError::Limit { stage: "parser_dwa", what: "edges", limit: max_edges });
                 }
-                if edge_count % 1024 == 0 {
-                    progress(edge_count, edge_count + queue.len());
+                if edge_count % 1024 == 0 && !progress(edge_count, edge_count + queue.len()) {
+                    return Err(CompileError::Cancelled);
                 }
             }
             (next, out)

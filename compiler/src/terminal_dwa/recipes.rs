@@ -96,15 +96,15 @@ struct Builder<'w, 'f> {
     bases: Vec<Base>,
 }
 
-/// Build the recipes of all states of `lexer`.
+/// Build the recipes of all states of `lexer`; `None` if `progress` says to stop.
 pub fn build<'f>(
     lexer: &WatchedLexer,
     trie: &Trie,
     facts: &'f TerminalFacts,
     terminal_class: &'f [u32],
     config: &Config,
-    mut progress: impl FnMut(usize, usize),
-) -> TerminalDwa<'f> {
+    mut progress: impl FnMut(usize, usize) -> bool,
+) -> Option<TerminalDwa<'f>> {
     let first: Vec<First> = trie
         .first_bytes()
         .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
@@ -146,11 +146,11 @@ pub fn build<'f>(
     order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
     for (done, &x) in order.iter().enumerate() {
         recipes[x as usize] = builder.recipe(x);
-        if done % 64 == 0 {
-            progress(done, n);
+        if done % 64 == 0 && !progress(done, n) {
+            return None;
         }
     }
-    TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
+    Some(TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes })
 }
 
 impl<'w, 'f> Builder<'w, 'f> {
@@ -167,7 +167,9 @@ impl<'w, 'f> Builder<'w, 'f> {
     /// make (`NONE` for none), each with its group.
     fn shared_with_starts(&self, x: u32, class: usize, entry: &Entry) -> Option<SmallVec<[(u32, u32); 2]>> {
         let lexer = self.walker.lexer;
-        let mut parts: SmallVec<[(u32, SmallVec<[(u32, u32); 2]>); 2]> = SmallVec::new();
+        // First emission, and the ways on after it.
+        type Part = (u32, SmallVec<[(u32, u32); 2]>);
+        let mut parts: SmallVec<[Part; 2]> = SmallVec::new();
         for alternative in entry {
             // What is left of it after the first emission; a step without one is compared with the start as it is.
             let [first, second] = alternative.emit;

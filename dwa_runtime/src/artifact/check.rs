@@ -3,10 +3,14 @@
 use super::{Ids, NONE};
 use crate::error::ArtifactError;
 use crate::tables::{Meta, Tables};
-use crate::vocab::Vocab;
 
 /// Largest number of anything; keeps sums of products inside 32 bits.
 const MAX_COUNT: usize = 1 << 30;
+/// Verdict classes; bounds what a matcher keeps per stack.
+const MAX_VERDICTS: u32 = 1 << 20;
+/// Memory that loading may allocate beside the file, as a multiple of the file's size, and at least this much.
+const LOAD_FACTOR: usize = 64;
+const LOAD_BYTES: usize = 64 << 20;
 
 struct Section(&'static str);
 
@@ -39,14 +43,20 @@ impl Section {
     }
 }
 
-pub(crate) fn check(t: &Tables, vocab: &Vocab) -> Result<Meta, ArtifactError> {
+pub(crate) fn check(t: &Tables, vocab_size: u64, file_bytes: usize) -> Result<Meta, ArtifactError> {
     let s = Section;
     let Some(meta) = Meta::from_section(&t.meta) else { return s("meta").fail("wrong number of scalars") };
     let terminals = meta.terminals as usize;
-    if terminals >= usize::from(u16::MAX) || meta.classes > 256 || meta.verdicts < 2 || meta.classes == 0 {
+    if terminals >= usize::from(u16::MAX)
+        || meta.classes > 256
+        || meta.verdicts < 2
+        || meta.verdicts > MAX_VERDICTS
+        || meta.classes == 0
+        || meta.groups == 0
+    {
         return s("meta").fail("a count is out of range");
     }
-    if meta.vocab_words as usize != vocab.words() {
+    if vocab_size == 0 || u64::from(meta.vocab_words) != vocab_size.div_ceil(32) {
         return s("meta").fail("bitmask width does not fit the vocabulary");
     }
     check_names(t, &meta)?;
@@ -57,6 +67,13 @@ pub(crate) fn check(t: &Tables, vocab: &Vocab) -> Result<Meta, ArtifactError> {
     let lr_states = check_lr(t, &meta)?;
     check_dwa(t, &meta, lr_states)?;
     check_rows(t, &meta, states)?;
+    // Rows that loading makes: of differences, of byte sets, and the latest ones of large sources.
+    let rows = t.dense_base.len() + t.byte_sets.len() / 4 + 2 * t.source_start.len();
+    let bytes = rows.saturating_mul(4 * meta.vocab_words as usize)
+        + t.source_start.len().saturating_mul(8 * meta.verdicts as usize);
+    if bytes > LOAD_BYTES.max(file_bytes.saturating_mul(LOAD_FACTOR)) {
+        return s("dense_base").fail(format!("its rows would take {bytes} bytes of memory"));
+    }
     Ok(meta)
 }
 
