@@ -85,7 +85,10 @@ impl<'t> Lr<'t> {
     pub(crate) fn shift_linear<'a>(self, top: &'a Stack, terminal: u32) -> Linear<'a> {
         let mut base = top;
         let mut local = Local::new();
-        loop {
+        // Between two pops that shorten the stack no state comes twice, or the reductions would never end. Only tables
+        // made by hand do that.
+        let most = (u64::from(top.depth()) + 2) * (self.tables.lr_class.len() as u64 + 1);
+        for _ in 0..most {
             let state = local.last().copied().unwrap_or_else(|| base.symbol());
             match self.cell(state, terminal) {
                 Cell::Empty => return Linear::Refused,
@@ -114,6 +117,7 @@ impl<'t> Lr<'t> {
                 }
             }
         }
+        Linear::Refused
     }
 
     /// The stacks after shifting `terminal` from `tops`; empty if it cannot be shifted.
@@ -306,28 +310,36 @@ impl<'t, 's> Forks<'t, 's> {
         tops.into_iter().map(|(state, below)| Node::push_all(below, state)).collect()
     }
 
-    /// Turn draft `i`, and the drafts below it, into nodes. Drafts form no cycle: the compiler removed `A ⇒+ A` and hidden
-    /// left recursion. Their depth is bounded by the number of LR states.
-    fn make(&self, i: usize, made: &mut Vec<Option<Stack>>) -> Stack {
-        if let Some(node) = &made[i] {
-            return Arc::clone(node);
+    /// Turn draft `root`, and the drafts below it, into nodes, those below first. Compiled tables draft no cycles, as hidden
+    /// left recursion was removed; an edge that closes one, in tables made by hand, is left out.
+    fn make(&self, root: usize, made: &mut [Option<Stack>]) -> Stack {
+        let mut entered = vec![false; self.drafts.len()];
+        let mut pending = vec![(root, false)];
+        while let Some((i, below_is_made)) = pending.pop() {
+            if made[i].is_some() {
+                continue;
+            }
+            let draft = &self.drafts[i];
+            if let Some(origin) = draft.origin {
+                made[i] = Some(Arc::clone(origin));
+            } else if below_is_made {
+                let links = draft.below.iter().filter_map(|edge| match edge {
+                    Under::Old(link) => Some(Arc::clone(link)),
+                    Under::New(j) => made[*j].clone(),
+                });
+                let links: Vec<Stack> = links.collect();
+                let node =
+                    if links.is_empty() { Node::bottom(draft.state) } else { Node::push_all(links, draft.state) };
+                made[i] = Some(node);
+            } else if !std::mem::replace(&mut entered[i], true) {
+                pending.push((i, true));
+                pending.extend(draft.below.iter().filter_map(|edge| match edge {
+                    Under::New(j) if !entered[*j] => Some((*j, false)),
+                    _ => None,
+                }));
+            }
         }
-        let draft = &self.drafts[i];
-        let node = draft.origin.map_or_else(
-            || {
-                let mut below: Vec<Stack> = Vec::with_capacity(draft.below.len());
-                for &edge in &draft.below {
-                    below.push(match edge {
-                        Under::Old(link) => Arc::clone(link),
-                        Under::New(j) => self.make(j, made),
-                    });
-                }
-                Node::push_all(below, draft.state)
-            },
-            Arc::clone,
-        );
-        made[i] = Some(Arc::clone(&node));
-        node
+        made[root].clone().unwrap_or_else(|| Node::bottom(self.drafts[root].state))
     }
 }
 

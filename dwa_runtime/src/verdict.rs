@@ -24,6 +24,16 @@ struct MemoEntry {
     rest: Memo,
 }
 
+impl Drop for Memo {
+    // A derived drop would recurse once per entry.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(mut entry) = next {
+            next = entry.rest.0.take();
+        }
+    }
+}
+
 impl Memo {
     fn get(&self, state: u32) -> Option<&[u64]> {
         let mut memo = self;

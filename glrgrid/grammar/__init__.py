@@ -74,6 +74,8 @@ class Grammar:
         >>> [terminal.name for terminal in grammar.ir.terminals]
         ['A', 'SEMICOLON']
         """
+        if not isinstance(text, str):
+            raise TypeError(f"text is of type {type(text).__name__}; pass the grammar's text, a str")
         ir = lark.read(text, start, lexer)
         for message in ir.warnings:
             warnings.warn(message, GrammarWarning, stacklevel=2)

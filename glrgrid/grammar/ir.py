@@ -82,6 +82,8 @@ class GrammarIR:
     nonterminals: tuple[Nonterminal, ...]
     productions: tuple[Production, ...]
     lexer: str = "basic"
+    """``"basic"``: all terminals take part in every lexeme. ``"contextual"``: those that have an action in the LR state
+    where it begins, the ignored and the reject ones."""
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> str:

@@ -19,7 +19,7 @@ from typing import NoReturn
 from lark import Token
 
 from ..errors import GrammarError
-from . import regex
+from . import lark_warnings, regex
 from .ebnf import (
     Alt,
     Call,
@@ -35,7 +35,7 @@ from .ebnf import (
     find_useless,
 )
 from .ir import Expr, GrammarIR, Position, Terminal
-from .lark_module import Module, closest, collect, names_in, position_inside
+from .lark_module import Module, closest, collect, position_inside
 from .lark_text import Definition, fail, is_terminal, parse
 
 __all__ = ["read"]
@@ -46,8 +46,6 @@ MAX_EXPR_NODES = 100_000
 """Largest terminal expression."""
 MAX_INSTANCES = 10_000
 """Most template instances."""
-MAX_LISTED = 10
-"""Most names that a message lists."""
 
 _LITERAL_NAMES = {
     "\n": "NEWLINE", "\r\n": "CRLF", "\t": "TAB", " ": "SPACE", "!": "BANG", '"': "DBLQUOTE", "#": "HASH",
@@ -385,7 +383,9 @@ class _Compiler:
         if start not in self._rule_ids:
             hint = closest(start, self._rule_ids)
             own = [name for name in self._rule_ids if self._definitions[name].listed]
-            rules = ", ".join(own[:MAX_LISTED]) + (", ..." if len(own) > MAX_LISTED else "")
+            rules = ", ".join(own[: lark_warnings.MAX_LISTED]) + (
+                ", ..." if len(own) > lark_warnings.MAX_LISTED else ""
+            )
             there = (
                 f'; there are: {rules}; name one with start="..."' if own else "; the grammar has no rules"
             )
@@ -393,65 +393,17 @@ class _Compiler:
         return self._rule_ids[start]
 
     def _warnings(self, start: int, lexer: str) -> Iterator[str]:
-        for definition in self._definitions.values():
-            if not definition.is_terminal and definition.priority is not None:
-                line = definition.position[0]
-                yield f'priority of rule "{definition.name}" (line {line}) has no effect: all parses are kept'
-        yield from self._unused_terminals(lexer)
-        yield from self._overtaken_terminals()
+        definitions = self._definitions.values()
+        yield from lark_warnings.rule_priorities(definitions)
+        yield from lark_warnings.left_out(definitions, self._terminal_ids)
+        if lexer == "basic":
+            yield from lark_warnings.unused(self._terminals, self._first_use)
+        yield from lark_warnings.overtaken(self._terminals)
         nonterminals = self._lowering.nonterminals
         dead = {i for i, t in enumerate(self._terminals) if t.ignored or t.reject}
         barren, unreachable = find_useless(start, len(nonterminals), self._lowering.productions, dead)
-        name = nonterminals[start].name
         if start in barren:
+            name, position = nonterminals[start].name, nonterminals[start].position
             why = "every alternative needs itself, or a terminal that is ignored or rejected"
-            fail(f'start rule "{name}" derives no text: {why}', nonterminals[start].position or (1, 1))
-        for index in sorted(barren | unreachable):
-            nonterminal = nonterminals[index]
-            if nonterminal.position is not None:
-                why = "derives no text" if index in barren else f'cannot be reached from "{name}"'
-                yield f'rule "{nonterminal.name}" (line {nonterminal.position[0]}) {why}'
-
-    def _overtaken_terminals(self) -> Iterator[str]:
-        if len({terminal.priority for terminal in self._terminals}) < 2:
-            return
-        outlines = [(terminal, regex.outline(terminal.expr)) for terminal in self._terminals]
-        pairs = [
-            f'"{high.name}" ({high.priority}) and "{low.name}" ({low.priority})'
-            for high, short in outlines
-            for low, long in outlines
-            if high.priority > low.priority and short.can_begin(long)
-        ]
-        if pairs:
-            more = f" and {len(pairs) - MAX_LISTED} more" if len(pairs) > MAX_LISTED else ""
-            yield (
-                f"of terminals {', '.join(pairs[:MAX_LISTED])}{more}, Lark may take the first where the second "
-                "matches longer text; here the longest match wins, priority decides between equals"
-            )
-
-    def _unused_terminals(self, lexer: str) -> Iterator[str]:
-        known = {*self._terminal_ids}
-        for definition in self._definitions.values():
-            if definition.is_terminal:
-                known.update(name for name in names_in(definition.body) if name != definition.name)
-        for definition in self._definitions.values():
-            name = definition.name
-            if definition.is_terminal and definition.listed and name not in known:
-                where = f"(line {definition.position[0]})"
-                yield f'terminal "{name}" {where} is left out: no rule uses it, and it can match the empty string'
-        if lexer != "basic":
-            return
-        meant = {*self._first_use, *(terminal.fallback for terminal in self._terminals)}
-        unused = [
-            f'"{terminal.name}"'
-            for index, terminal in enumerate(self._terminals)
-            if index not in meant
-            and not terminal.ignored
-            and not terminal.reject
-            and terminal.fallback is None
-        ]
-        if unused:
-            yield (
-                f"no rule uses {'terminals' if len(unused) > 1 else 'terminal'} {', '.join(unused)}: with the "
-                "basic lexer the longest match counts it all the same; with the contextual one it would not"
-            )
+            fail(f'start rule "{name}" derives no text: {why}', position or (1, 1))
+        yield from lark_warnings.useless(nonterminals, start, barren, unreachable)

@@ -359,6 +359,8 @@ def _syntax_error(error: UnexpectedInput, text: str) -> GrammarError:
         written = (text + "\n").splitlines()[error.line - 1][: error.column - 1]
         before = f" after `{written.strip()[-40:]}`" if written.strip() else ""
         hint = next((f"; {advice}" for pattern, advice in _HINTS if re.match(pattern, found)), "")
+    if ":" not in text:
+        hint = "; pass the text of a grammar, not its name"
     message = f"unexpected {found}{before}; expected {', '.join(words)}{hint}"
     return GrammarError(message, error.line, error.column)
 

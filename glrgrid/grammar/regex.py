@@ -20,6 +20,8 @@ from collections.abc import Iterable
 from functools import cache, lru_cache, reduce
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import GrammarError
 from .ir import Expr, Position
 
@@ -337,9 +339,9 @@ def _class_text(items: tuple[tuple[str, Any], ...]) -> str:
 @cache
 def _category(escape: str, ascii_only: bool) -> Ranges:
     """Code points that ``escape`` matches, found by one scan over all of them."""
-    everything = "".join(map(chr, range(_SURROGATES[0]))) + "".join(
-        map(chr, range(_SURROGATES[1] + 1, _MAX_CODE_POINT + 1))
-    )
+    codes = np.arange(_MAX_CODE_POINT + 1, dtype="<u4")
+    texts = codes[(codes < _SURROGATES[0]) | (codes > _SURROGATES[1])].tobytes()
+    everything = texts.decode("utf-32-le")
     runs = re.findall(f"{escape}+", everything, re.ASCII if ascii_only else re.UNICODE)
     return _normalize((ord(run[0]), ord(run[-1])) for run in runs)
 

@@ -7,6 +7,7 @@ import logging
 import random
 import re
 import warnings
+from pathlib import Path
 
 import lark
 import pytest
@@ -453,7 +454,9 @@ def test_unused_terminals_are_warned_of_with_the_basic_lexer_only():
     text = 'start: A "x"\nA: D "a"\nD: /[0-9]/\nWS: " "\nK: "k"\nR: "r"\nX: "x"\nL: "l"\nM: "m"\n%ignore WS\n'
     text += '%glrgrid {"reject": ["R"], "fallback": {"A": ["K"], "L": ["X"]}}'
     (found,) = warnings_of(text, lexer="basic")
-    assert found.startswith('no rule uses terminals "D", "M": with the basic lexer')
+    assert found.startswith(
+        'terminals "D", "M" take part in the longest match though no rule uses them; with'
+    )
     assert warnings_of(text) == ()
 
 
@@ -481,6 +484,7 @@ def test_grammar_is_a_value():
     "text, message, line, column",
     [
         ('start: ("a"', 'unexpected end of line after `start: ("a"`; expected ")"', 1, 12),
+        ("my_grammar.lark", "pass the text of a grammar, not its name", 1, 12),
         ("start: 'a'", "strings are written in double quotes", 1, 8),
         ('start ::= "a"', 'a definition is written as "name: ..."', 1, 8),
         ('start: "a"\nb = "c"', 'unexpected "=" after `b`; expected', 2, 3),
@@ -542,6 +546,12 @@ def test_grammar_is_a_value():
 )  # fmt: skip
 def test_errors(text, message, line, column):
     check_error(text, message, line, column)
+
+
+def test_text_that_is_none():
+    for text in (None, b'start: "a"', Path("x.lark")):
+        with pytest.raises(TypeError, match="pass the grammar's text"):
+            Grammar.from_lark(text)
 
 
 def test_unknown_start():

@@ -6,6 +6,8 @@ use crate::tables::{Meta, Tables};
 
 /// Largest number of anything; keeps sums of products inside 32 bits.
 const MAX_COUNT: usize = 1 << 30;
+/// Symbols of a production.
+const MAX_PRODUCTION: usize = 1 << 20;
 /// Verdict classes; bounds what a matcher keeps per stack.
 const MAX_VERDICTS: u32 = 1 << 20;
 /// Memory that loading may allocate beside the file, as a multiple of the file's size, and at least this much.
@@ -153,6 +155,7 @@ fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
     s("prod_lhs").len(t.prod_lhs.len(), meta.productions as usize)?;
     s("prod_lhs").ids(&t.prod_lhs, meta.nonterminals as usize, false)?;
     s("prod_len").len(t.prod_len.len(), meta.productions as usize)?;
+    s("prod_len").ids(&t.prod_len, MAX_PRODUCTION, false)?;
     Ok(states)
 }
 
