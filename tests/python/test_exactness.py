@@ -6,54 +6,65 @@ import os
 import random
 import time
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from strategies import Case, cases, random_case
 from walks import Walks, compile_case, walk
 
 SEED = 20260
 FLOORS = {
-    "walks": 1000,
-    "positions": 10_000,
-    "live watcher": 50,
-    "three terminals": 50,
-    "ends in ignored": 50,
-    "fallback": 20,
-    "reject": 20,
-    "fork": 20,
-    "separability reports": 20,
-    "refusals": 100,
-    "rollbacks": 100,
+    "walks": 2500,
+    "positions": 20_000,
+    "live watcher": 100,
+    "three terminals": 100,
+    "ends in ignored": 100,
+    "fallback": 40,
+    "reject": 40,
+    "fork": 40,
+    "separability reports": 40,
+    "refusals": 200,
+    "rollbacks": 200,
 }
+"""What a run in one lexer mode must at least have met."""
 
 
 def run(case: Case, rng: random.Random, walks: Walks, count: int) -> None:
     compiled, tokens, eos = compile_case(case, rng)
     reports = case.oracle.separability()
     walks.counts["separability reports"] += bool(reports)
+    walks.counts["several groups"] += (
+        compiled.stats["lexer_groups"] > 1 if "lexer_groups" in compiled.stats else 0
+    )
     before = walks.counts["dead ends"]
     for _ in range(count):
         walk(case, compiled, tokens, eos, rng, walks)
     walks.counts["dead ends where clean"] += (not reports) and walks.counts["dead ends"] - before
 
 
-def test_masks_equal_the_reference(capsys) -> None:
+@pytest.mark.parametrize("lexer", ["basic", "contextual"])
+def test_masks_equal_the_reference(lexer: str, capsys) -> None:
     """A seeded slice; with ``GLRGRID_FUZZ_SECONDS`` (see ``make fuzz``) new cases for that long."""
     seconds = float(os.environ.get("GLRGRID_FUZZ_SECONDS", "0"))
     until = time.monotonic() + seconds
     seed = random.randrange(2**32) if seconds else SEED
     rng = random.Random(seed)
     walks = Walks()
-    while walks.counts["walks"] < 1500 or walks.counts["positions"] < 12_000 or time.monotonic() < until:
+    floors = {**FLOORS, "several groups": 100} if lexer == "contextual" else FLOORS
+    while (
+        walks.counts["walks"] < floors["walks"]
+        or walks.counts["positions"] < floors["positions"]
+        or time.monotonic() < until
+    ):
         try:
-            run(random_case(rng, lexer="basic"), rng, walks, 6)
+            run(random_case(rng, lexer=lexer), rng, walks, 6)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
     with capsys.disabled():
-        print(f"\n{dict(walks.counts)}")
-    walks.check_floors(FLOORS)
+        print(f"\n{lexer}: {walks.counts['positions']} positions equal, met: {dict(walks.counts)}")
+    walks.check_floors(floors)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(cases(lexer="basic"))
+@given(cases())
 def test_masks_equal_the_reference_shrinking(case: Case) -> None:
     run(case, random.Random(1), Walks(), 3)
