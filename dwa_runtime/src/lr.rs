@@ -15,6 +15,9 @@ pub(crate) type Tops = SmallVec<[Stack; 1]>;
 /// States pushed above an existing node, not yet nodes themselves.
 pub(crate) type Local = SmallVec<[u32; 16]>;
 
+/// Reductions one after the other, for each level of the stack, before the general route is taken.
+const MOST_REDUCTIONS: u64 = 256;
+
 /// What an LR row says about one terminal.
 enum Cell {
     Empty,
@@ -31,7 +34,7 @@ pub(crate) enum Linear<'a> {
     Shifted(&'a Stack, Local),
     /// The end of input was accepted.
     Accepted,
-    /// A conflict or a forked stack was met: take the general route.
+    /// A conflict or a forked stack was met, or very many reductions: take the general route.
     Forks,
 }
 
@@ -85,9 +88,9 @@ impl<'t> Lr<'t> {
     pub(crate) fn shift_linear<'a>(self, top: &'a Stack, terminal: u32) -> Linear<'a> {
         let mut base = top;
         let mut local = Local::new();
-        // Between two pops that shorten the stack no state comes twice, or the reductions would never end. Only tables
-        // made by hand do that.
-        let most = (u64::from(top.depth()) + 2) * (self.tables.lr_class.len() as u64 + 1);
+        // Nullable symbols can take exponentially many reductions one by one, and tables made by hand endlessly many. The
+        // general route makes each once.
+        let most = (u64::from(top.depth()) + 2) * MOST_REDUCTIONS;
         for _ in 0..most {
             let state = local.last().copied().unwrap_or_else(|| base.symbol());
             match self.cell(state, terminal) {
@@ -111,13 +114,14 @@ impl<'t> Lr<'t> {
                     }
                     let state = local.last().copied().unwrap_or_else(|| base.symbol());
                     match self.goto(state, lhs) {
-                        Some(to) => local.push(to),
+                        Some(to) if local.len() <= self.tables.lr_class.len() => local.push(to),
+                        Some(_) => return Linear::Forks,
                         None => return Linear::Refused,
                     }
                 }
             }
         }
-        Linear::Refused
+        Linear::Forks
     }
 
     /// The stacks after shifting `terminal` from `tops`; empty if it cannot be shifted.

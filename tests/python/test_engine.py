@@ -10,7 +10,7 @@ from lark.exceptions import LarkError
 from strategies import grammar, lit, pat
 from test_reference import MAX_LENGTH, random_finite_ir
 
-from glrgrid import Grammar, GrammarError, _native
+from glrgrid import Grammar, GrammarError, Vocab, _native
 from glrgrid.grammar.ir import GrammarIR
 from glrgrid.reference.enumerate import language, prefixes, texts_over
 from glrgrid.reference.oracle import Oracle
@@ -168,3 +168,25 @@ def test_whole_texts_agree_with_lark(name: str) -> None:
         assert found == expected, candidate
         accepted += expected
     assert accepted > 5
+
+
+@pytest.mark.parametrize("body", [r'[^"]', r"\w", r"[a-c](é|-)?"])
+def test_bounded_repeats(body: str) -> None:
+    """Near its bound a repeat must count exactly; far from it, states that no token can tell apart share their tokens."""
+    vocab = Vocab.default()
+    ir = Grammar.from_lark(f'start: STR+\nSTR: /"({body}){{0,40}}"/\n', lexer="basic").ir
+    compiled = _native.compile(ir.to_json(), vocab._native, shared_tokens=64, min_agreement=1)
+    oracle = Oracle(ir)
+    rng = random.Random(3)
+    tokens = [i for i in range(vocab.size) if vocab.token_bytes(i)]
+    short = rng.sample([i for i in tokens if len(vocab.token_bytes(i) or b"") < 4], 60)
+    for filled in [0, 5, 20, 30, *range(34, 41)]:
+        text = b'"' + b"a" * filled
+        matcher = _native.Matcher(compiled)
+        assert matcher.accept_bytes(text) == len(text)
+        state = oracle.advance(oracle.start(), text)
+        assert state is not None
+        sample = rng.sample(tokens, 200) + short
+        expected = oracle.mask(state, [vocab.token_bytes(i) for i in sample])
+        assert matcher.mask()[sample].tolist() == expected, filled
+        assert matcher.accept_bytes(b"a" * 50) == 40 - filled

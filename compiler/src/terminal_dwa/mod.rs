@@ -1,9 +1,11 @@
 //! The Terminal DWA: which terminal sequences each token can produce from each lexer state.
 //!
 //! `outcomes` names what can happen, as a trie of emitted candidate sets with what is left pending at the end; `walk` runs
-//! the vocabulary trie through the watched lexer; `recipes` stores each lexer state as pieces of shared partitions plus
+//! the vocabulary trie through the watched lexer; `horizon` knows which lexer
+//! states short texts cannot tell apart; `recipes` stores each lexer state as pieces of shared partitions plus
 //! the few tokens that differ.
 
+mod horizon;
 mod outcomes;
 mod recipes;
 mod walk;

@@ -87,8 +87,8 @@ struct Builder<'w, 'f> {
     walker: Walker<'w, 'f>,
     /// First bytes of tokens, with the trie child and the number of tokens.
     first: Vec<First>,
-    /// Tokens and first bytes of each byte class.
-    classes: Vec<(u32, ByteSet)>,
+    /// Tokens and first bytes of each byte class, and the height of the trie below those.
+    classes: Vec<(u32, ByteSet, u32)>,
     /// Partition of each group's start.
     boundaries: Vec<u32>,
     partitions: Vec<Vec<Segment>>,
@@ -109,9 +109,10 @@ pub fn build<'f>(
         .first_bytes()
         .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
         .collect();
-    let mut classes = vec![(0, [0; 4]); lexer.classes];
+    let mut classes = vec![(0, [0; 4], 0); lexer.classes];
     for f in &first {
-        let (tokens, bytes) = &mut classes[lexer.byte_class[f.byte as usize] as usize];
+        let (tokens, bytes, height) = &mut classes[lexer.byte_class[f.byte as usize] as usize];
+        *height = trie.height[f.child as usize].max(*height);
         *tokens += f.tokens;
         insert(bytes, f.byte);
     }
@@ -218,7 +219,7 @@ impl<'w, 'f> Builder<'w, 'f> {
         // Byte classes that do something of their own, and the first bytes in them.
         let mut own_classes: Vec<usize> = Vec::new();
         let mut rest: ByteSet = [0; 4];
-        for (class, (tokens, bytes)) in self.classes.iter().enumerate() {
+        for (class, (tokens, bytes, _)) in self.classes.iter().enumerate() {
             let entry = lexer.steps[x as usize * lexer.classes + class];
             if *tokens == 0 || entry == DEAD_ENTRY {
                 continue;
@@ -266,7 +267,10 @@ impl<'w, 'f> Builder<'w, 'f> {
         let steps = |x: u32| &lexer.steps[x as usize * lexer.classes..][..lexer.classes];
         let agreement = |base: &Base| -> u32 {
             let (mine, theirs) = (steps(x), steps(base.x));
-            let same = own_classes.iter().filter(|&&c| mine[c] == theirs[c] && meets(&base.bytes, &self.classes[c].1));
+            let same = own_classes.iter().filter(|&&c| {
+                let (_, bytes, height) = &self.classes[c];
+                meets(&base.bytes, bytes) && self.walker.horizons.same_entry(*height, mine[c], theirs[c])
+            });
             same.map(|&c| self.classes[c].0).sum()
         };
         let best = (0..self.bases.len()).map(|i| (agreement(&self.bases[i]), std::cmp::Reverse(i))).max()?;
@@ -281,9 +285,10 @@ impl<'w, 'f> Builder<'w, 'f> {
             let own = |lo, hi, classes: Classes| {
                 recipe.own.push(Difference { lo, hi, classes });
             };
+            let height = self.walker.trie.height[child as usize];
             if !contains(&bytes, b) {
                 self.walker.walk(From::Lexeme, x, child, own);
-            } else if lexer.entry_id(x, b) != lexer.entry_id(y, b) {
+            } else if !self.walker.horizons.same_entry(height, lexer.entry_id(x, b), lexer.entry_id(y, b)) {
                 let lost = &mut recipe.lost;
                 self.walker.compare(x, y, child, |lo, hi| lost.push((lo, hi)), own);
             }

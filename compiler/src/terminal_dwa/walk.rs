@@ -4,6 +4,7 @@
 //! lexer in one state is recorded as an interval without being entered: that is most of the vocabulary inside strings,
 //! comments and identifiers.
 
+use super::horizon::Horizons;
 use super::outcomes::{Outcomes, ROOT};
 use crate::lexer::{NONE, WatchedLexer};
 use crate::vocab::{ByteSet, Trie, utf8};
@@ -83,6 +84,7 @@ pub(super) struct Walker<'w, 'f> {
     pub lexer: &'w WatchedLexer,
     pub trie: &'w Trie,
     pub outcomes: Outcomes<'f>,
+    pub horizons: Horizons,
     /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
     recent: Vec<([u32; 4], (u32, u32))>,
     /// Bytes under which each state stays as it is and emits nothing.
@@ -109,7 +111,15 @@ impl<'w, 'f> Walker<'w, 'f> {
             .collect();
         let recent = vec![([NONE; 4], (NONE, NONE)); lexer.state_count()];
         let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(lexer, x)).collect();
-        Walker { lexer, trie, outcomes, recent, stays, stays_on_characters }
+        Walker {
+            lexer,
+            trie,
+            outcomes,
+            horizons: Horizons::new(lexer, trie.height[0]),
+            recent,
+            stays,
+            stays_on_characters,
+        }
     }
 
     pub fn start(x: u32) -> Branches {
@@ -250,6 +260,17 @@ impl<'w, 'f> Walker<'w, 'f> {
         classes
     }
 
+    /// Whether two lists of branches do the same on the token that ends at `node` and on all below it.
+    fn same_below(&self, node: u32, a: &Branches, b: &Branches) -> bool {
+        let Some(level) = self.horizons.level(self.trie.height[node as usize]) else { return false };
+        let class = |&x: &u32| self.horizons.state(level, x);
+        let same = |a: &At, b: &At| {
+            let place = |at: &At| (at.first, at.node, at.pending, at.last);
+            place(a) == place(b) && a.states.iter().map(class).eq(b.states.iter().map(class))
+        };
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+    }
+
     /// Whether every byte below trie node `node` leaves `branches` as they are.
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
         match &branches[..] {
@@ -320,7 +341,7 @@ impl<'w, 'f> Walker<'w, 'f> {
             self.step(From::Lexeme, &above.1, byte, &mut here.1);
             let (mine, theirs) = (&here.0, &here.1);
             let tokens = self.trie.tokens_of(node);
-            if mine == theirs {
+            if mine == theirs || self.same_below(node, mine, theirs) {
                 node = self.trie.end[node as usize];
             } else if mine.is_empty() {
                 lost(tokens.start, tokens.end);

@@ -18,6 +18,8 @@ pub struct Trie {
     pub depth: Vec<u32>,
     /// First node after each node's subtree.
     pub end: Vec<u32>,
+    /// Length of the longest text below each node.
+    pub height: Vec<u32>,
     /// Tokens before each node in byte order; one entry more than there are nodes. Node `i` is a token iff the count
     /// rises from `i` to `i + 1`.
     pub token_before: Vec<u32>,
@@ -40,6 +42,7 @@ impl Trie {
             byte: vec![0],
             depth: vec![0],
             end: vec![0],
+            height: Vec::new(),
             token_before: vec![0],
             below: Vec::new(),
             utf8_below: Vec::new(),
@@ -74,6 +77,7 @@ impl Trie {
         let nodes = trie.byte.len();
         trie.end = (1..=nodes as u32).collect();
         trie.below = vec![[0; 4]; nodes];
+        trie.height = vec![0; nodes];
         trie.utf8_below = vec![0xFF; nodes];
         // For each byte and set of states that are fine after it, the states that are fine before it.
         let before = |byte: u8, after: u8| -> u8 {
@@ -84,6 +88,7 @@ impl Trie {
         for node in (1..nodes).rev() {
             let up = parent[node] as usize;
             trie.end[up] = trie.end[up].max(trie.end[node]);
+            trie.height[up] = trie.height[up].max(trie.height[node] + 1);
             let fine = trie.utf8_below[node];
             let byte = trie.byte[node];
             trie.utf8_below[up] &= if fine == 0xFF { all_fine[byte as usize] } else { before(byte, fine) };
