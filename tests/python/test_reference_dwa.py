@@ -177,7 +177,7 @@ def test_wide_vocabulary(name, capsys):
     tokens: list[bytes | None] = [*rng.sample(sorted(words), len(words)), None]
     vocab = _native.Vocab([token or b"" for token in tokens], [len(tokens) - 1])
     counts: Counter[str] = Counter()
-    walk_texts(name, vocab, tokens, rng.sample(VALID[name], 4), [(None, None), (0, 0)], 12, counts)
+    walk_texts(name, vocab, tokens, rng.sample(VALID[name], 8), [(None, None), (0, 0)], 10, counts)
     with capsys.disabled():
         print(f"\n{name}: {dict(counts)}")
     assert counts["positions"] > 50
