@@ -1,7 +1,8 @@
 //! Advances branches by bytes: the watched lexer, and GLR steps for what it emits.
 
-use crate::lr::{Lr, Tops};
+use crate::lr::{Lr, Stack, Tops};
 use crate::tables::{NONE, Step};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -12,6 +13,9 @@ pub(crate) struct Branch {
     pub tops: Tops,
 }
 
+/// Branches that are united by lexer state through a table, and while others are still to come.
+const MANY: usize = 64;
+
 /// All branches of an output: nearly always one.
 pub(crate) type Branches = SmallVec<[Branch; 1]>;
 
@@ -21,8 +25,13 @@ impl Lr<'_> {
         let mut now = branches.clone();
         let mut next = Branches::new();
         for &byte in bytes {
+            let mut most = MANY;
             for branch in now.drain(..) {
                 self.step(branch, byte, &mut next);
+                if next.len() > most {
+                    unite(&mut next);
+                    most = MANY.max(2 * next.len());
+                }
             }
             if next.len() > 1 {
                 unite(&mut next);
@@ -112,6 +121,9 @@ impl Lr<'_> {
 
 /// Merge branches of one lexer state, keeping the order of first appearance.
 fn unite(branches: &mut Branches) {
+    if branches.len() > MANY {
+        return unite_many(branches);
+    }
     let mut i = 0;
     while i < branches.len() {
         let mut j = i + 1;
@@ -128,4 +140,21 @@ fn unite(branches: &mut Branches) {
         }
         i += 1;
     }
+}
+
+/// As [`unite`], in time linear in the branches. Only tables made by hand have so many.
+fn unite_many(branches: &mut Branches) {
+    let mut place: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut united: Vec<(u32, Vec<Stack>)> = Vec::new();
+    for branch in branches.drain(..) {
+        let i = *place.entry(branch.lexer).or_insert(united.len());
+        match united.get_mut(i) {
+            Some((_, tops)) => tops.extend(branch.tops),
+            None => united.push((branch.lexer, branch.tops.into_vec())),
+        }
+    }
+    branches.extend(united.into_iter().map(|(lexer, mut tops)| {
+        weighted_gss::merge(&mut tops);
+        Branch { lexer, tops: Tops::from_vec(tops) }
+    }));
 }

@@ -86,12 +86,18 @@ impl<'t> Lr<'t> {
 
     /// Shift `terminal` from a single stack as far as no fork is met. Allocates nothing in the usual case.
     pub(crate) fn shift_linear<'a>(self, top: &'a Stack, terminal: u32) -> Linear<'a> {
+        self.shift_linear_to(top, terminal, &mut 0)
+    }
+
+    /// As [`shift_linear`](Self::shift_linear); `reached` is set to the depth that the reductions went down to.
+    pub(crate) fn shift_linear_to<'a>(self, top: &'a Stack, terminal: u32, reached: &mut u32) -> Linear<'a> {
         let mut base = top;
         let mut local = Local::new();
         // Nullable symbols can take exponentially many reductions one by one, and tables made by hand endlessly many. The
         // general route makes each once.
         let most = (u64::from(top.depth()) + 2) * MOST_REDUCTIONS;
         for _ in 0..most {
+            *reached = base.depth();
             let state = local.last().copied().unwrap_or_else(|| base.symbol());
             match self.cell(state, terminal) {
                 Cell::Empty => return Linear::Refused,
@@ -147,10 +153,22 @@ impl<'t> Lr<'t> {
     /// Whether some stack of `tops` can shift `terminal` (the end of input: accepts).
     pub(crate) fn can_shift(self, tops: &[Stack], terminal: u32) -> bool {
         if let [top] = tops {
-            match self.shift_linear(top, terminal) {
-                Linear::Refused => return false,
-                Linear::Shifted(..) | Linear::Accepted => return true,
-                Linear::Forks => {}
+            let deep = top.depth() > Memo::DEEP;
+            let key = Memo::CAN_SHIFT | terminal;
+            if deep && let Some(known) = top.memo().get(key) {
+                return known[0] == 1;
+            }
+            let mut reached = 0;
+            let can = match self.shift_linear_to(top, terminal, &mut reached) {
+                Linear::Refused => Some(false),
+                Linear::Shifted(..) | Linear::Accepted => Some(true),
+                Linear::Forks => None,
+            };
+            if let Some(can) = can {
+                if deep && reached + Memo::DEEP < top.depth() {
+                    top.memo().insert(key, &[u64::from(can)]);
+                }
+                return can;
             }
         }
         let mut forks = Forks::new(self, tops, terminal);

@@ -6,7 +6,7 @@ use crate::error::{ArtifactError, MatcherError};
 use crate::lr::{Linear, Lr, Tops};
 use crate::rows::{RowCaches, Rows};
 use crate::tables::{ALWAYS, Meta, NONE, START, Tables};
-use crate::verdict::ParserDwa;
+use crate::verdict::{Memo, ParserDwa};
 use crate::vocab::Vocab;
 use smallvec::SmallVec;
 use std::path::Path;
@@ -108,8 +108,22 @@ impl Compiled {
         Rows { tables: &self.tables, meta: &self.meta, vocab: &self.vocab, caches: &self.caches }
     }
 
-    /// Unite into `verdicts` what holds on the stacks that result from a change, or on `tops` for `NONE`.
+    /// Write to `verdicts`, which are empty, what holds on the stacks that result from a change, or on `tops` for `NONE`.
     fn verdicts_after(&self, tops: &Tops, change: u32, verdicts: &mut [u64]) {
+        let [top] = &tops[..] else { return self.read_after(tops, change, verdicts, &mut 0) };
+        let deep = change != NONE && top.depth() > Memo::DEEP;
+        if deep && let Some(known) = top.memo().get(Memo::AFTER | change) {
+            return verdicts.copy_from_slice(known);
+        }
+        let mut reached = top.depth();
+        self.read_after(tops, change, verdicts, &mut reached);
+        if deep && reached + Memo::DEEP < top.depth() {
+            top.memo().insert(Memo::AFTER | change, verdicts);
+        }
+    }
+
+    /// As [`verdicts_after`](Self::verdicts_after), without remembering; `reached` is lowered to the depth gone down to.
+    fn read_after(&self, tops: &Tops, change: u32, verdicts: &mut [u64], reached: &mut u32) {
         let (lr, dwa, t) = (self.lr(), self.dwa(), &self.tables);
         let mut read = |stacks: &Tops| {
             for top in stacks {
@@ -126,7 +140,10 @@ impl Compiled {
         }
         for terminal in t.set(set) {
             if let [top] = &tops[..] {
-                match lr.shift_linear(top, terminal) {
+                let mut base_depth = 0;
+                let step = lr.shift_linear_to(top, terminal, &mut base_depth);
+                *reached = base_depth.min(*reached);
+                match step {
                     Linear::Refused | Linear::Accepted => continue,
                     Linear::Shifted(base, local) => {
                         if local.last().is_some_and(|&state| t.change_allows(change, state)) {

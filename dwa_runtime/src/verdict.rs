@@ -13,7 +13,8 @@ use weighted_gss::Below;
 /// Distance of remembering nodes on a straight stack.
 const STRIDE: u32 = 16;
 
-/// Verdicts from a node down, by automaton state: a list that only grows, so readers need no lock.
+/// Verdicts from a node down, by automaton state, and what [`Memo::AFTER`] and [`Memo::CAN_SHIFT`] say: a list that only
+/// grows, so readers need no lock.
 #[derive(Debug, Default)]
 pub(crate) struct Memo(OnceLock<Box<MemoEntry>>);
 
@@ -35,7 +36,14 @@ impl Drop for Memo {
 }
 
 impl Memo {
-    fn get(&self, state: u32) -> Option<&[u64]> {
+    /// With a change: its verdicts, on the stacks that end in this node.
+    pub(crate) const AFTER: u32 = 1 << 31;
+    /// With a terminal: 1 if a stack that ends in this node can shift it, 0 if none can.
+    pub(crate) const CAN_SHIFT: u32 = 3 << 30;
+    /// Reductions that go deeper than this are remembered: a pending lexeme would repeat them for every token of it.
+    pub(crate) const DEEP: u32 = 64;
+
+    pub(crate) fn get(&self, state: u32) -> Option<&[u64]> {
         let mut memo = self;
         while let Some(entry) = memo.0.get() {
             if entry.state == state {
@@ -46,7 +54,7 @@ impl Memo {
         None
     }
 
-    fn insert(&self, state: u32, verdicts: &[u64]) {
+    pub(crate) fn insert(&self, state: u32, verdicts: &[u64]) {
         let mut memo = self;
         loop {
             let entry =

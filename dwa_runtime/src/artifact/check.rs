@@ -6,13 +6,18 @@ use crate::tables::{Meta, Tables};
 
 /// Largest number of anything; keeps sums of products inside 32 bits.
 const MAX_COUNT: usize = 1 << 30;
-/// Symbols of a production.
-const MAX_PRODUCTION: usize = 1 << 20;
 /// Verdict classes; bounds what a matcher keeps per stack.
 const MAX_VERDICTS: u32 = 1 << 20;
+/// Alternatives of an entry of the watched lexer; bounds the branches that a byte can make of one.
+const MAX_ALTERNATIVES: usize = 1 << 14;
 /// Memory that loading may allocate beside the file, as a multiple of the file's size, and at least this much.
 const LOAD_FACTOR: usize = 64;
 const LOAD_BYTES: usize = 64 << 20;
+/// Words that composing one row may read, and words of verdicts that it may take.
+const ROW_WORDS: usize = 1 << 28;
+const ROW_VERDICT_WORDS: usize = 1 << 20;
+/// Words that the classes of a source take, as a multiple of a row's. They are disjoint, and stored as they take least.
+const SOURCE_ROWS: usize = 128;
 
 struct Section(&'static str);
 
@@ -33,6 +38,14 @@ impl Section {
                 Ok(starts.len() - 1)
             }
             _ => self.fail("list boundaries are not ascending from 0 to the end"),
+        }
+    }
+
+    /// No list is longer than `most`.
+    fn lists(&self, starts: &Ids, most: usize) -> Result<(), ArtifactError> {
+        match (1..starts.len()).find(|&i| (starts.get(i) - starts.get(i - 1)) as usize > most) {
+            None => Ok(()),
+            Some(i) => self.fail(format!("list {} has more than {most} entries", i - 1)),
         }
     }
 
@@ -63,6 +76,7 @@ pub(crate) fn check(t: &Tables, vocab_size: u64, file_bytes: usize) -> Result<Me
     }
     check_names(t, &meta)?;
     let sets = s("set_start").starts(&t.set_start, t.set_terms.len())?;
+    s("set_start").lists(&t.set_start, terminals)?;
     s("set_terms").ids(&t.set_terms, terminals, false)?;
     s("set_ignored").len(t.set_ignored.len(), sets)?;
     let states = check_lexer(t, &meta, sets)?;
@@ -105,8 +119,10 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     s("lexer_patch_class").len(t.lexer_patch_class.len(), t.lexer_patch_step.len())?;
     let patched = s("lexer_patch_start").starts(&t.lexer_patch_start, t.lexer_patch_step.len())?;
     s("lexer_patch_start").len(patched, states)?;
+    s("lexer_patch_start").lists(&t.lexer_patch_start, classes)?;
     let alternatives = t.entry_next.len();
     let entries = s("entry_start").starts(&t.entry_start, alternatives)?;
+    s("entry_start").lists(&t.entry_start, MAX_ALTERNATIVES)?;
     s("lexer_rows").ids(&t.lexer_rows, states + entries, true)?;
     s("lexer_patch_step").ids(&t.lexer_patch_step, states + entries, true)?;
     s("entry_emit").len(t.entry_emit.len(), alternatives)?;
@@ -135,11 +151,13 @@ fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
     if states == 0 {
         return s("shift_start").fail("no states");
     }
+    s("shift_start").lists(&t.shift_start, meta.terminals as usize + 1)?;
     s("shift_term").len(t.shift_term.len(), t.shift_to.len())?;
     s("shift_term").ids(&t.shift_term, meta.terminals as usize + 1, false)?;
     s("shift_to").ids(&t.shift_to, states + 1, false)?;
     let reducing = s("reduce_start").starts(&t.reduce_start, t.reduce_prod.len())?;
     s("reduce_start").len(reducing, states)?;
+    s("reduce_start").lists(&t.reduce_start, meta.productions as usize)?;
     s("reduce_set").len(t.reduce_set.len(), t.reduce_prod.len())?;
     s("reduce_prod").ids(&t.reduce_prod, meta.productions as usize, false)?;
     let words = meta.terminal_words();
@@ -149,13 +167,15 @@ fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
     s("reduce_set").ids(&t.reduce_set, t.lookahead.len() / words, false)?;
     let going = s("goto_start").starts(&t.goto_start, t.goto_to.len())?;
     s("goto_start").len(going, states)?;
+    s("goto_start").lists(&t.goto_start, meta.nonterminals as usize)?;
     s("goto_nonterminal").len(t.goto_nonterminal.len(), t.goto_to.len())?;
     s("goto_nonterminal").ids(&t.goto_nonterminal, meta.nonterminals as usize, false)?;
     s("goto_to").ids(&t.goto_to, states, false)?;
     s("prod_lhs").len(t.prod_lhs.len(), meta.productions as usize)?;
     s("prod_lhs").ids(&t.prod_lhs, meta.nonterminals as usize, false)?;
     s("prod_len").len(t.prod_len.len(), meta.productions as usize)?;
-    s("prod_len").ids(&t.prod_len, MAX_PRODUCTION, false)?;
+    // The states passed on the way through a production differ.
+    s("prod_len").ids(&t.prod_len, states, false)?;
     Ok(states)
 }
 
@@ -194,6 +214,7 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize) -> Result<(), ArtifactErro
     if t.run_word.iter().any(|&w| usize::from(w) >= words) {
         return s("run_word").fail("a word is beyond the bitmask");
     }
+    s("run_start").lists(&t.run_start, words)?;
     let dense = t.dense.len() / words;
     s("dense_base").ids(&t.dense_base, dense, false)?;
     s("dense_delta").len(t.dense_delta.len(), t.dense_base.len())?;
@@ -207,6 +228,14 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize) -> Result<(), ArtifactErro
     s("class_run").ids(&t.class_run, runs, true)?;
     if t.class_dense.iter().zip(t.class_run.iter()).any(|(dense, run)| (dense == NONE) == (run == NONE)) {
         return s("class_run").fail("a class is neither dense nor sparse, or both");
+    }
+    s("source_start").lists(&t.source_start, verdicts)?;
+    let run = |run: u32| t.run_start.list(run).len();
+    for source in 0..sources as u32 {
+        let class = |class: usize| if t.class_run.get(class) == NONE { words } else { run(t.class_run.get(class)) };
+        if t.source_start.list(source).map(class).sum::<usize>() > SOURCE_ROWS * (words + 1) {
+            return s("source_start").fail(format!("the classes of source {source} are too large"));
+        }
     }
     let groups = t.group_emit.len();
     let recipes = s("group_start").starts(&t.group_start, groups)?;
@@ -228,6 +257,18 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize) -> Result<(), ArtifactErro
     s("own_verdict").ids(&t.own_verdict, verdicts, false)?;
     s("own_run").len(t.own_run.len(), t.own_verdict.len())?;
     s("own_run").ids(&t.own_run, runs, false)?;
+    for state in 0..states as u32 {
+        let read = |group: usize| {
+            let own = t.own_start.list(group as u32).map(|i| run(t.own_run.get(i)) + 1).sum::<usize>();
+            t.piece_start.list(group as u32).len() * words + own
+        };
+        if t.group_start.list(state).map(read).sum::<usize>() > ROW_WORDS {
+            return s("group_start").fail(format!("the row of lexer state {state} takes too much work"));
+        }
+        if t.group_start.list(state).len() * meta.verdict_words() > ROW_VERDICT_WORDS {
+            return s("group_start").fail(format!("the row of lexer state {state} takes too many verdicts"));
+        }
+    }
     s("recipe_drop").len(t.recipe_drop.len(), states)?;
     s("recipe_drop").ids(&t.recipe_drop, runs, true)
 }
