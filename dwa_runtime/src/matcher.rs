@@ -426,8 +426,9 @@ impl Matcher {
             let pending = match live {
                 NONE => "between lexemes".to_string(),
                 set => {
-                    let names: Vec<&str> = c.tables.set(set).map(|t| c.terminal_name(t)).collect();
-                    format!("pending {}", names.join(" or "))
+                    let names: Vec<&str> = c.tables.set(set).take(8).map(|t| c.terminal_name(t)).collect();
+                    let more = if c.tables.set(set).len() > names.len() { " or others" } else { "" };
+                    format!("pending {}{more}", names.join(" or "))
                 }
             };
             let tops: Vec<u32> = b.tops.iter().map(|t| t.symbol()).collect();
