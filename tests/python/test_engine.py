@@ -190,3 +190,24 @@ def test_bounded_repeats(body: str) -> None:
         expected = oracle.mask(state, [vocab.token_bytes(i) for i in sample])
         assert matcher.mask()[sample].tolist() == expected, filled
         assert matcher.accept_bytes(b"a" * 50) == 40 - filled
+
+
+def test_states_that_leave_different_watchers_go_apart() -> None:
+    """Two lexer groups emit the same terminal, but only one of them still watches for a longer match."""
+    terminals = {
+        "X": lit("x"),
+        "I": lit("i", priority=-1),
+        "W": pat("[ifx]+"),
+        "L": pat("x(_x)*"),
+        "B1": pat("[ _]+", priority=1, ignored=True),
+        "B2": pat(" +", ignored=True),
+        "B3": pat("_+", ignored=True),
+        "R": pat("[ifx]{1,3}", reject=True),
+    }
+    rules = {"a": "X | a c", "b": "I I X | X b W", "c": "L I X | a b | I"}
+    ir = grammar(rules, terminals, lexer="contextual")
+    oracle = Oracle(ir)
+    tokens = [b"x_x_x_x ", b"x_x ", b"x_", b"x_x_", b"x_x_x", b"x_x_x ", b"x", b"_", b" "]
+    compiled = _native.compile(ir.to_json(), _native.Vocab([*tokens, b"<end>"], [len(tokens)]))
+    assert compiled.stats["lexer_groups"] > 1
+    assert _native.Matcher(compiled).mask()[:-1].tolist() == oracle.mask(oracle.start(), tokens)

@@ -165,7 +165,10 @@ impl<'w, 'f> Walker<'w, 'f> {
         }
     }
 
-    /// The general step: ways on that emit the same sets go on together.
+    /// The general step: lexer states from which the same is emitted and the same is left go on together.
+    ///
+    /// States side by side differ in their group alone. So states that emit may only go on together where each leads to the
+    /// same states: one may leave a watcher behind that another does not, and that depends on the groups settled here.
     fn step_any(&mut self, from: From, at: &At, byte: u8, out: &mut Branches) {
         #[derive(Default)]
         struct Way {
@@ -179,8 +182,9 @@ impl<'w, 'f> Walker<'w, 'f> {
         }
         let mut ways: Vec<Way> = Vec::new();
         for &x in &at.states {
+            let mut own: SmallVec<[Way; 2]> = SmallVec::new();
             for alternative in self.lexer.entry(x, byte) {
-                let mut way = Way { last: at.last, ..Way::default() };
+                let mut way = Way { last: at.last, from: SmallVec::from_elem(x, 1), ..Way::default() };
                 for emission in alternative.emit.into_iter().filter(|&e| e != NONE) {
                     let emission = self.lexer.emissions[emission as usize];
                     way.last = emission.set;
@@ -189,35 +193,42 @@ impl<'w, 'f> Walker<'w, 'f> {
                         way.between.push(emission.group);
                     }
                 }
-                let same = |w: &&mut Way| (&w.emits, w.last) == (&way.emits, way.last);
-                let way = match ways.iter_mut().find(same) {
-                    Some(known) => {
-                        known.between.extend(way.between.first().copied());
-                        known
-                    }
-                    None => {
-                        way.between.truncate(1);
-                        ways.push(way);
-                        let i = ways.len() - 1;
-                        &mut ways[i]
-                    }
-                };
-                way.from.push(x);
+                way.between.truncate(1);
                 way.to.push(alternative.next);
+                match own.iter_mut().find(|w| (&w.emits, w.last) == (&way.emits, way.last)) {
+                    Some(known) => {
+                        known.between.extend(way.between);
+                        known.to.extend(way.to);
+                    }
+                    None => own.push(way),
+                }
+            }
+            for mut way in own {
+                for list in [&mut way.between, &mut way.to] {
+                    list.sort_unstable();
+                    list.dedup();
+                }
+                let together = |w: &&mut Way| {
+                    (&w.emits, w.last) == (&way.emits, way.last)
+                        && (way.emits.is_empty() || (&w.to, &w.between) == (&way.to, &way.between))
+                };
+                match ways.iter_mut().find(together) {
+                    Some(known) => {
+                        known.from.push(x);
+                        known.to.extend(way.to);
+                    }
+                    None => ways.push(way),
+                }
             }
         }
-        for way in ways {
-            let sorted = |mut list: SmallVec<[u32; 2]>| {
-                list.sort_unstable();
-                list.dedup();
-                list
-            };
-            let states = sorted(way.to);
-            let mut to = At { states, last: way.last, ..at.clone() };
+        for mut way in ways {
+            way.to.sort_unstable();
+            way.to.dedup();
+            let mut to = At { states: way.to, last: way.last, ..at.clone() };
             if let Some(&pending) = way.emits.last() {
-                let mut place = self.settle(from, at, &sorted(way.from));
+                let mut place = self.settle(from, at, &way.from);
                 if let [first, _] = way.emits[..] {
-                    place = self.push(from, place, first, &sorted(way.between));
+                    place = self.push(from, place, first, &way.between);
                 }
                 (to.first, to.node) = place;
                 to.pending = pending;
