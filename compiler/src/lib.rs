@@ -116,7 +116,7 @@ pub fn compile(
     let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
     let groups = match grammar.lexer {
         LexerMode::Basic => Groups::basic(&table),
-        LexerMode::Contextual => Groups::contextual(&grammar.terminals, &table, &follow, &config.lexer),
+        LexerMode::Contextual => Groups::contextual(&grammar.terminals, &table),
     };
     let dfa = GroupedDfa::build(&grammar.terminals, &groups, &config.lexer).map_err(lexer_error)?;
     let facts = facts(&grammar, &table, &groups, follow);
