@@ -211,3 +211,28 @@ def test_states_that_leave_different_watchers_go_apart() -> None:
     compiled = _native.compile(ir.to_json(), _native.Vocab([*tokens, b"<end>"], [len(tokens)]))
     assert compiled.stats["lexer_groups"] > 1
     assert _native.Matcher(compiled).mask()[:-1].tolist() == oracle.mask(oracle.start(), tokens)
+
+
+def test_rows_are_lexed_apart() -> None:
+    """After the sentence only ignored text may come, whatever the terminals of other rows could start with."""
+    terminals = {
+        "A": pat("a(/a)*"),
+        "CLOSE": lit("*/"),
+        "B": pat("a"),
+        "C": pat("[a/]+"),
+        "D": pat("//[a/*]*"),
+        "E": lit("**"),
+        "COMMENT": pat(r"/\*([^*]|\*+[^*/])*\*+/", ignored=True),
+    }
+    ir = grammar({"s": "A C B | B"}, terminals, lexer="contextual")
+    oracle = Oracle(ir)
+    tokens = [b"a/", b"a/**/", b"a", b"/", b"/*", b"*", b"/**/"]
+    compiled = _native.compile(ir.to_json(), _native.Vocab([*tokens, b"<end>"], [len(tokens)]))
+    for path in ([], [1], [2, 6], [2, 3]):
+        matcher, state = _native.Matcher(compiled), oracle.start()
+        for token in path:
+            assert matcher.accept_token(token)
+            after = oracle.advance(state, tokens[token])
+            assert after is not None
+            state = after
+        assert matcher.mask()[:-1].tolist() == oracle.mask(state, tokens), path

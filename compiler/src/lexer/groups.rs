@@ -1,9 +1,8 @@
 //! Lexer groups: which LR states share a lexer.
 //!
 //! In `basic` mode all do. In `contextual` mode the terminals that take part in a lexeme are those of the row of the LR
-//! state on top when it starts, with the ignored and the reject terminals: states with equal rows share a lexer. Rows that
-//! differ could share one too where no cut and no rank can differ; an attempt to decide that was found wrong on one
-//! grammar in ten thousand, and lexers per row turned out to be cheap.
+//! state on top when it starts, with the ignored and the reject terminals: states with equal rows share a lexer. (Rows that
+//! differ could share one where neither a cut nor a trap can differ; lexers per row are cheap and need no such proof.)
 
 use super::{DEAD, LexerDfa, LexerError, LexerLimits};
 use crate::bits;

@@ -579,7 +579,7 @@ impl Finish<'_, '_> {
 }
 
 /// Least sets that contain `start` and, along every edge (from, to), what the target's set contains.
-pub(in crate::lexer) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u64>> {
+pub(super) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u64>> {
     let mut edges: Vec<(u32, u32)> = edges.filter(|(from, to)| from != to).map(|(from, to)| (to, from)).collect();
     edges.sort_unstable();
     edges.dedup();
