@@ -22,12 +22,15 @@ impl Tokens<'_> {
         }
     }
 
-    /// `out |= self & mask`.
+    /// `out |= self & mask`, or all of it.
     #[inline]
-    pub(crate) fn or_masked_into(self, out: &mut [u32], mask: &[u32]) {
-        match self {
-            Tokens::Dense(row) => out.iter_mut().zip(row).zip(mask).for_each(|((o, r), m)| *o |= r & m),
-            Tokens::Sparse(words, bits) => {
+    pub(crate) fn or_into_where(self, out: &mut [u32], mask: Option<&[u32]>) {
+        match (self, mask) {
+            (_, None) => self.or_into(out),
+            (Tokens::Dense(row), Some(mask)) => {
+                out.iter_mut().zip(row).zip(mask).for_each(|((o, r), m)| *o |= r & m);
+            }
+            (Tokens::Sparse(words, bits), Some(mask)) => {
                 words.iter().zip(bits).for_each(|(w, b)| out[*w as usize] |= b & mask[*w as usize]);
             }
         }

@@ -69,8 +69,9 @@ impl Lr<'_> {
 
     /// The stacks after a change.
     pub(crate) fn change(self, tops: Tops, change: u32) -> Tops {
-        let mut tops = self.emit_set(tops, self.tables.change_set.get(change as usize));
-        tops.retain(|top| self.tables.change_allows(change, top.symbol()));
+        let change = self.tables.change(change);
+        let mut tops = self.emit_set(tops, change.set);
+        tops.retain(|top| self.tables.is_of(change.groups, top.symbol()));
         tops
     }
 

@@ -16,6 +16,7 @@ mod explain;
 mod forced;
 mod inspect;
 mod lr;
+mod mask;
 mod matcher;
 mod rows;
 mod tables;

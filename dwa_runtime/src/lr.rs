@@ -154,7 +154,7 @@ impl<'t> Lr<'t> {
     pub(crate) fn can_shift(self, tops: &[Stack], terminal: u32) -> bool {
         if let [top] = tops {
             let deep = top.depth() > Memo::DEEP;
-            let key = Memo::CAN_SHIFT | terminal;
+            let key = Memo::can_shift(terminal);
             if deep && let Some(known) = top.memo().get(key) {
                 return known[0] == 1;
             }

@@ -3,12 +3,11 @@
 use crate::artifact::{Buffer, Header};
 use crate::commit::{Branch, Branches};
 use crate::error::{ArtifactError, MatcherError};
-use crate::lr::{Linear, Lr, Tops};
-use crate::rows::{RowCaches, Rows};
-use crate::tables::{ALWAYS, Meta, NONE, START, Tables};
-use crate::verdict::{Memo, ParserDwa};
+use crate::lr::{Lr, Tops};
+use crate::mask::Masks;
+use crate::rows::{RowCaches, Whole};
+use crate::tables::{Meta, NONE, START, Tables};
 use crate::vocab::Vocab;
-use smallvec::SmallVec;
 use std::path::Path;
 use std::sync::Arc;
 use weighted_gss::Node;
@@ -100,91 +99,10 @@ impl Compiled {
         Lr { tables: &self.tables, meta: &self.meta }
     }
 
-    fn dwa(&self) -> ParserDwa<'_> {
-        ParserDwa { tables: &self.tables }
-    }
-
-    fn rows(&self) -> Rows<'_> {
-        Rows { tables: &self.tables, meta: &self.meta, vocab: &self.vocab, caches: &self.caches }
-    }
-
-    /// Write to `verdicts`, which are empty, what holds on the stacks that result from a change, or on `tops` for `NONE`.
-    fn verdicts_after(&self, tops: &Tops, change: u32, verdicts: &mut [u64]) {
-        let [top] = &tops[..] else { return self.read_after(tops, change, verdicts, &mut 0) };
-        let deep = change != NONE && top.depth() > Memo::DEEP;
-        if deep && let Some(known) = top.memo().get(Memo::AFTER | change) {
-            return verdicts.copy_from_slice(known);
-        }
-        let mut reached = top.depth();
-        self.read_after(tops, change, verdicts, &mut reached);
-        if deep && reached + Memo::DEEP < top.depth() {
-            top.memo().insert(Memo::AFTER | change, verdicts);
-        }
-    }
-
-    /// As [`verdicts_after`](Self::verdicts_after), without remembering; `reached` is lowered to the depth gone down to.
-    fn read_after(&self, tops: &Tops, change: u32, verdicts: &mut [u64], reached: &mut u32) {
-        let (lr, dwa, t) = (self.lr(), self.dwa(), &self.tables);
-        let mut read = |stacks: &Tops| {
-            for top in stacks {
-                dwa.read(top, verdicts);
-                verdicts[0] |= 1 << ALWAYS;
-            }
-        };
-        if change == NONE {
-            return read(tops);
-        }
-        let set = t.change_set.get(change as usize);
-        if t.set_ignored[set as usize] != 0 {
-            read(tops);
-        }
-        for terminal in t.set(set) {
-            if let [top] = &tops[..] {
-                let mut base_depth = 0;
-                let step = lr.shift_linear_to(top, terminal, &mut base_depth);
-                *reached = base_depth.min(*reached);
-                match step {
-                    Linear::Refused | Linear::Accepted => continue,
-                    Linear::Shifted(base, local) => {
-                        if local.last().is_some_and(|&state| t.change_allows(change, state)) {
-                            dwa.read_local(base, &local, verdicts);
-                            verdicts[0] |= 1 << ALWAYS;
-                        }
-                        continue;
-                    }
-                    Linear::Forks => {}
-                }
-            }
-            for top in lr.shift(tops, terminal).iter().filter(|top| t.change_allows(change, top.symbol())) {
-                dwa.read(top, verdicts);
-                verdicts[0] |= 1 << ALWAYS;
-            }
-        }
-    }
-
     /// Write to `out` the tokens that some branch allows.
     pub(crate) fn mask(&self, branches: &Branches, out: &mut [u32]) {
-        for (i, branch) in branches.iter().enumerate() {
-            self.branch_mask(branch, out, i > 0);
-        }
-    }
-
-    /// Write to `out`, or unite into it, the tokens that `branch` allows.
-    fn branch_mask(&self, branch: &Branch, out: &mut [u32], unite: bool) {
-        let words = self.meta.verdict_words();
-        let mut key: SmallVec<[u64; 40]> = SmallVec::new();
-        key.push(u64::from(branch.lexer));
-        for g in self.tables.group_start.list(branch.lexer) {
-            let at = key.len();
-            key.resize(at + words, 0);
-            let verdicts = &mut key[at..];
-            self.verdicts_after(&branch.tops, self.tables.group_emit.get(g), verdicts);
-            let mask = &self.tables.verdict_masks[self.tables.group_mask.get(g) as usize * words..][..words];
-            for (v, m) in verdicts.iter_mut().zip(mask) {
-                *v &= m;
-            }
-        }
-        self.rows().apply(&key, out, unite);
+        let schedule = Whole { tables: &self.tables, meta: &self.meta, caches: &self.caches };
+        Masks { lr: self.lr(), vocab: &self.vocab, schedule }.mask(branches, out);
     }
 }
 

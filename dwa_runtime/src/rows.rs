@@ -7,7 +7,9 @@
 //! read without locks, and stops growing at a byte limit, past which rows are composed each time.
 
 use crate::bitmask::Tokens;
-use crate::tables::{END_VERDICT, GROUP_ENDS, Meta, NONE, Tables};
+use crate::mask::{Change, Schedule, holds};
+use crate::tables::{GROUP_ENDS, Meta, NONE, Tables};
+use crate::verdict::{Automaton, unite};
 use crate::vocab::Vocab;
 use papaya::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -20,18 +22,28 @@ type Key = Box<[u64]>;
 
 /// A byte-limited map that is only added to.
 #[derive(Debug)]
-struct Cache {
+pub(crate) struct Cache {
     rows: HashMap<Key, Arc<[u32]>, FxBuildHasher>,
     bytes: AtomicUsize,
     limit: usize,
 }
 
+/// Bytes the cache may hold.
+const CACHE_BYTES: usize = 64 << 20;
+
 impl Cache {
-    fn new(limit: usize) -> Self {
-        Cache { rows: HashMap::with_hasher(FxBuildHasher), bytes: AtomicUsize::new(0), limit }
+    pub(crate) fn new() -> Self {
+        Cache { rows: HashMap::with_hasher(FxBuildHasher), bytes: AtomicUsize::new(0), limit: CACHE_BYTES }
     }
 
-    fn insert(&self, key: &[u64], row: Arc<[u32]>) {
+    /// Call `read` with the row of `key`; false if there is none.
+    #[inline]
+    pub(crate) fn with(&self, key: &[u64], read: impl FnOnce(&[u32])) -> bool {
+        let rows = self.rows.pin();
+        rows.get(key).map(|row| read(row)).is_some()
+    }
+
+    pub(crate) fn insert(&self, key: &[u64], row: Arc<[u32]>) {
         let cost = size_of_val(key) + size_of_val(&row[..]) + 64;
         if self.bytes.load(Ordering::Relaxed) + cost <= self.limit {
             self.bytes.fetch_add(cost, Ordering::Relaxed);
@@ -52,20 +64,17 @@ pub(crate) struct RowCaches {
     expanded: Vec<Row>,
 }
 
-/// Bytes the cache may hold.
-const CACHE_BYTES: usize = 64 << 20;
-
 impl RowCaches {
     pub(crate) fn new(tables: &Tables, meta: &Meta, vocab: &Vocab) -> Self {
         let byte_sets = tables.byte_sets.chunks_exact(4);
         let mut caches = RowCaches {
-            composed: Cache::new(CACHE_BYTES),
+            composed: Cache::new(),
             byte_rows: byte_sets.map(|set| vocab.first_byte_row(&[set[0], set[1], set[2], set[3]])).collect(),
             expanded: expand(tables, vocab.words()),
             large: Vec::new(),
         };
-        let rows = Rows { tables, meta, vocab, caches: &caches };
-        let large = (1..tables.source_start.len() as u32).map(|source| Large::new(rows, source - 1)).collect();
+        let whole = Whole { tables, meta, caches: &caches };
+        let large = (1..tables.source_start.len() as u32).map(|source| whole.large(source - 1)).collect();
         caches.large = large;
         caches
     }
@@ -73,7 +82,7 @@ impl RowCaches {
 
 /// A source large enough for its rows to be kept.
 #[derive(Debug)]
-struct Large {
+pub(crate) struct Large {
     /// Verdicts that occur in it.
     mask: Vec<u64>,
     /// Those whose tokens are a dense row.
@@ -94,21 +103,22 @@ struct Latest {
 const LATEST: usize = 10;
 
 impl Large {
-    fn new(rows: Rows<'_>, source: u32) -> Option<Self> {
-        let words = rows.meta.vocab_words as usize;
-        if rows.classes(source).map(|(_, tokens)| tokens.cost()).sum::<usize>() < words / 4 {
+    /// The verdict, number and tokens of each class, of so many verdicts, in rows of so many words; `None` if the source
+    /// is not large.
+    pub(crate) fn new(classes: &[(u32, u32, Tokens<'_>)], verdicts: usize, words: usize) -> Option<Self> {
+        if classes.iter().map(|(.., tokens)| tokens.cost()).sum::<usize>() < words / 4 {
             return None;
         }
-        let mut mask = vec![0; rows.meta.verdict_words()];
+        let mut mask = vec![0; verdicts.div_ceil(64)];
         let mut dense = mask.clone();
-        let mut class_of = vec![NONE; rows.meta.verdicts as usize];
+        let mut class_of = vec![NONE; verdicts];
         let mut all = vec![0u32; words];
-        for (class, (v, tokens)) in rows.tables.source_start.list(source).zip(rows.classes(source)) {
+        for &(v, class, tokens) in classes {
             mask[v as usize / 64] |= 1 << (v % 64);
             if matches!(tokens, Tokens::Dense(_)) {
                 dense[v as usize / 64] |= 1 << (v % 64);
             }
-            class_of[v as usize] = class as u32;
+            class_of[v as usize] = class;
             tokens.or_into(&mut all);
         }
         let none = (vec![0; mask.len()].into(), vec![0u32; words].into());
@@ -116,33 +126,43 @@ impl Large {
         Some(Large { mask, dense, class_of, latest })
     }
 
-    /// Call `read` with the row for `verdicts`, which hold nothing outside the mask.
-    fn with_row(&self, rows: Rows<'_>, verdicts: &[u64], read: impl FnOnce(&[u32])) {
+    /// Call `unite` with the tokens of the classes that hold; `class` has those of each.
+    pub(crate) fn unite<'t>(
+        &self,
+        verdicts: &[u64],
+        class: impl Fn(u32) -> Tokens<'t>,
+        unite: impl FnOnce(Tokens<'_>),
+    ) {
+        let held: SmallVec<[u64; 24]> = verdicts.iter().zip(&self.mask).map(|(v, m)| v & m).collect();
+        if held.iter().all(|&v| v == 0) {
+            return;
+        }
         let mut latest = self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // A dense class is as much work as some twenty sparse ones.
         let differing = |other: &[u64]| -> u32 {
-            let words = verdicts.iter().zip(other).zip(&self.dense);
+            let words = held.iter().zip(other).zip(&self.dense);
             words.map(|((a, b), dense)| (a ^ b).count_ones() + 20 * ((a ^ b) & dense).count_ones()).sum()
         };
         let costs = latest.rows.iter().map(|(other, _)| differing(other));
         let Some((cost, nearest)) = costs.enumerate().map(|(i, cost)| (cost, i)).min() else { return };
         if cost == 0 {
-            return read(&latest.rows[nearest].1);
+            return unite(Tokens::Dense(&latest.rows[nearest].1));
         }
         let slot = latest.next;
         latest.next = if slot + 1 == LATEST { 2 } else { slot + 1 };
         if slot == latest.rows.len() {
-            latest.rows.push((verdicts.into(), vec![0; rows.meta.vocab_words as usize].into()));
+            let blank = vec![0; latest.rows[0].1.len()].into();
+            latest.rows.push((held.as_slice().into(), blank));
         }
         let mut row = std::mem::take(&mut latest.rows[slot].1);
         if slot != nearest {
             row.copy_from_slice(&latest.rows[nearest].1);
         }
-        for v in differences(verdicts, &latest.rows[nearest].0) {
-            rows.class(self.class_of[v] as usize).toggle_in(&mut row);
+        for v in differences(&held, &latest.rows[nearest].0) {
+            class(self.class_of[v]).toggle_in(&mut row);
         }
-        read(&row);
-        latest.rows[slot] = (verdicts.into(), row);
+        unite(Tokens::Dense(&row));
+        latest.rows[slot] = (held.as_slice().into(), row);
     }
 }
 
@@ -171,97 +191,106 @@ fn expand(tables: &Tables, words: usize) -> Vec<Row> {
     tables.dense_base.iter().zip(tables.dense_delta.iter()).map(row).collect()
 }
 
-/// Composes the rows of one compiled grammar.
+/// The schedule of an artifact that has everything: recipes and automaton are read from its tables.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'c> {
+pub(crate) struct Whole<'c> {
     pub tables: &'c Tables,
     pub meta: &'c Meta,
-    pub vocab: &'c Vocab,
     pub caches: &'c RowCaches,
 }
 
-fn holds(verdicts: &[u64], v: u32) -> bool {
-    verdicts[v as usize / 64] >> (v % 64) & 1 == 1
+impl Automaton for Whole<'_> {
+    #[inline]
+    fn step(self, state: u32, symbol: u32, out: &mut [u64]) -> u32 {
+        let t = self.tables;
+        let (next, output) = match t.dwa_symbol.search(t.dwa_start.list(state), t.lr_class.get(symbol as usize)) {
+            Some(i) => (t.dwa_next.get(i), t.dwa_output.get(i)),
+            None => (t.dwa_default_next.get(state as usize), t.dwa_default_output.get(state as usize)),
+        };
+        if output != NONE {
+            let words = out.len();
+            unite(out, &t.output_verdicts[output as usize * words..][..words]);
+        }
+        next
+    }
+
+    fn generation(self) -> u16 {
+        0
+    }
 }
 
-impl Rows<'_> {
-    /// Write the row of a lexer state to `out`, or unite it into what is there. `key` is the state followed by the
-    /// verdicts of its groups in order, each restricted to the group's mask.
-    pub(crate) fn apply(self, key: &[u64], out: &mut [u32], unite: bool) {
-        let composed = &self.caches.composed;
-        if let Some(row) = composed.rows.pin().get(key) {
-            return if unite { Tokens::Dense(row).or_into(out) } else { out.copy_from_slice(row) };
-        }
-        if unite {
-            let mut row = vec![0u32; out.len()];
-            self.compose(key, &mut row);
-            Tokens::Dense(&row).or_into(out);
-            composed.insert(key, row.into());
-        } else {
-            out.fill(0);
-            self.compose(key, out);
-            composed.insert(key, (&*out).into());
-        }
+impl<'c> Schedule<'c> for Whole<'c> {
+    type Group = u32;
+
+    fn groups(self, x: u32) -> impl Iterator<Item = u32> {
+        self.tables.group_start.list(x).map(|g| g as u32)
     }
 
-    /// Compose a row into `row`, which is all zero.
-    fn compose(self, key: &[u64], row: &mut [u32]) {
-        let t = self.tables;
+    fn change(self, group: u32) -> Option<Change<'c>> {
+        let id = self.tables.group_emit.get(group as usize);
+        (id != NONE).then(|| self.tables.change(id))
+    }
+
+    fn start(self, _: u32) -> u32 {
+        0
+    }
+
+    fn relevant(self, group: u32) -> &'c [u64] {
         let words = self.meta.verdict_words();
-        let state = key[0] as u32;
-        let groups = t.group_start.list(state);
-        let verdicts = |g: usize| &key[1 + (g - groups.start) * words..][..words];
-        for g in groups.clone() {
-            for p in t.piece_start.list(g as u32) {
-                self.piece(t.piece_source.get(p), t.piece_bytes.get(p), verdicts(g), row);
-            }
-        }
-        if t.recipe_drop.get(state as usize) != NONE {
-            self.run(t.recipe_drop.get(state as usize)).clear_from(row);
-        }
-        let mut complete = false;
-        for g in groups.clone() {
-            for i in t.own_start.list(g as u32) {
-                if holds(verdicts(g), t.own_verdict.get(i)) {
-                    self.run(t.own_run.get(i)).or_into(row);
-                }
-            }
-            complete |= t.group_flags[g] & GROUP_ENDS != 0 && holds(verdicts(g), END_VERDICT);
-        }
-        if complete {
-            for &id in self.vocab.eos_ids() {
-                row[id as usize / 32] |= 1 << (id % 32);
+        &self.tables.verdict_masks[self.tables.group_mask.get(group as usize) as usize * words..][..words]
+    }
+
+    fn ends(self, group: u32) -> bool {
+        self.tables.group_flags[group as usize] & GROUP_ENDS != 0
+    }
+
+    fn unite_pieces(self, group: u32, verdicts: &[u64], row: &mut [u32]) {
+        let t = self.tables;
+        for p in t.piece_start.list(group) {
+            let bytes = match t.piece_bytes.get(p) {
+                NONE => None,
+                set => Some(&*self.caches.byte_rows[set as usize]),
+            };
+            let source = t.piece_source.get(p);
+            let unite = |tokens: Tokens<'_>| tokens.or_into_where(row, bytes);
+            match &self.caches.large[source as usize] {
+                None => self.classes(source).filter(|&(v, _)| holds(verdicts, v)).map(|(_, t)| t).for_each(unite),
+                Some(large) => large.unite(verdicts, |class| self.class(class as usize), unite),
             }
         }
     }
 
-    /// Unite one piece: the tokens of a source's classes that hold, restricted to first bytes.
-    fn piece(self, source: u32, bytes: u32, verdicts: &[u64], out: &mut [u32]) {
-        let mut unite = |tokens: Tokens<'_>| match bytes {
-            NONE => tokens.or_into(out),
-            set => tokens.or_masked_into(out, &self.caches.byte_rows[set as usize]),
-        };
-        let Some(large) = &self.caches.large[source as usize] else {
-            let held = self.classes(source).filter(|&(v, _)| holds(verdicts, v));
-            return held.for_each(|(_, tokens)| unite(tokens));
-        };
-        let held: SmallVec<[u64; 24]> = verdicts.iter().zip(&large.mask).map(|(v, m)| v & m).collect();
-        if held.iter().any(|&v| v != 0) {
-            large.with_row(self, &held, |row| unite(Tokens::Dense(row)));
+    fn unite_own(self, group: u32, verdicts: &[u64], row: &mut [u32]) {
+        let t = self.tables;
+        for i in t.own_start.list(group) {
+            if holds(verdicts, t.own_verdict.get(i)) {
+                self.run(t.own_run.get(i)).or_into(row);
+            }
         }
     }
 
-    fn run(&self, run: u32) -> Tokens<'_> {
+    fn dropped(self, x: u32) -> Option<Tokens<'c>> {
+        let run = self.tables.recipe_drop.get(x as usize);
+        (run != NONE).then(|| self.run(run))
+    }
+
+    fn composed(self) -> &'c Cache {
+        &self.caches.composed
+    }
+}
+
+impl<'c> Whole<'c> {
+    fn run(self, run: u32) -> Tokens<'c> {
         let range = self.tables.run_start.list(run);
         Tokens::Sparse(&self.tables.run_word[range.clone()], &self.tables.run_bits[range])
     }
 
     /// Verdict and tokens of each class of a source.
-    fn classes(&self, source: u32) -> impl Iterator<Item = (u32, Tokens<'_>)> {
-        self.tables.source_start.list(source).map(|c| (self.tables.class_verdict.get(c), self.class(c)))
+    fn classes(self, source: u32) -> impl Iterator<Item = (u32, Tokens<'c>)> {
+        self.tables.source_start.list(source).map(move |c| (self.tables.class_verdict.get(c), self.class(c)))
     }
 
-    fn class(&self, class: usize) -> Tokens<'_> {
+    fn class(self, class: usize) -> Tokens<'c> {
         let t = self.tables;
         let words = self.meta.vocab_words as usize;
         match t.class_dense.get(class) {
@@ -271,5 +300,11 @@ impl Rows<'_> {
                 Some(i) => &self.caches.expanded[i],
             }),
         }
+    }
+
+    fn large(self, source: u32) -> Option<Large> {
+        let classes = self.tables.source_start.list(source).zip(self.classes(source));
+        let classes: Vec<_> = classes.map(|(class, (v, tokens))| (v, class as u32, tokens)).collect();
+        Large::new(&classes, self.meta.verdicts as usize, self.meta.vocab_words as usize)
     }
 }

@@ -7,6 +7,7 @@ use crate::artifact::{self, Array, Buffer, Header, Ids, Section};
 
 pub use crate::artifact::NONE;
 use crate::error::ArtifactError;
+use crate::mask::{Change, holds};
 use crate::vocab::Vocab;
 use std::sync::Arc;
 
@@ -351,17 +352,21 @@ impl Tables {
         }
     }
 
-    /// Whether an LR state can be on top after a change.
+    /// What a change does.
     #[inline]
-    pub(crate) fn change_allows(&self, change: u32, state: u32) -> bool {
-        match self.change_groups.get(change as usize) {
-            NONE => true,
-            set => {
-                let group = self.lr_group.get(state as usize);
-                let width = self.group_width();
-                self.group_sets[set as usize * width + group as usize / 64] >> (group % 64) & 1 == 1
-            }
-        }
+    pub(crate) fn change(&self, id: u32) -> Change<'_> {
+        let width = self.group_width();
+        let groups = match self.change_groups.get(id as usize) {
+            NONE => None,
+            set => Some(&self.group_sets[set as usize * width..][..width]),
+        };
+        Change { id, set: self.change_set.get(id as usize), groups }
+    }
+
+    /// Whether an LR state is of one of these lexer groups.
+    #[inline]
+    pub(crate) fn is_of(&self, groups: Option<&[u64]>, state: u32) -> bool {
+        groups.is_none_or(|groups| holds(groups, self.lr_group.get(state as usize)))
     }
 
     /// Words of a set of lexer groups.

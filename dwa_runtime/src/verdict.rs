@@ -1,4 +1,4 @@
-//! Reads stacks with the Parser DWA: which verdict classes hold.
+//! Reads stacks with a Parser DWA: which verdict classes hold.
 //!
 //! The automaton reads a stack from the top down and the verdicts of all transitions are united. Deep stacks are not read
 //! to the bottom each time: every [`STRIDE`]th node, and every node where stacks meet, remembers the verdicts of
@@ -6,21 +6,30 @@
 //! transitions however deep the recursion is.
 
 use crate::lr::{Local, Stack};
-use crate::tables::{NONE, Tables};
+use crate::tables::NONE;
 use std::sync::OnceLock;
 use weighted_gss::Below;
 
 /// Distance of remembering nodes on a straight stack.
 const STRIDE: u32 = 16;
 
-/// Verdicts from a node down, by automaton state, and what [`Memo::AFTER`] and [`Memo::CAN_SHIFT`] say: a list that only
-/// grows, so readers need no lock.
+/// A Parser DWA: an artifact's, or one that is filled on demand.
+pub(crate) trait Automaton: Copy {
+    /// Read one LR state: unite the output's verdicts into `out`, return the next state or [`NONE`].
+    fn step(self, state: u32, symbol: u32, out: &mut [u64]) -> u32;
+
+    /// Sets the states and changes of this automaton apart, in what stacks remember, from those of others before it.
+    fn generation(self) -> u16;
+}
+
+/// What a stack node remembers, by key: verdicts from there down in a state of the automaton, verdicts after a change, or
+/// whether a terminal can be shifted. A list that only grows, so readers need no lock.
 #[derive(Debug, Default)]
 pub(crate) struct Memo(OnceLock<Box<MemoEntry>>);
 
 #[derive(Debug)]
 struct MemoEntry {
-    state: u32,
+    key: u64,
     verdicts: Box<[u64]>,
     rest: Memo,
 }
@@ -36,17 +45,30 @@ impl Drop for Memo {
 }
 
 impl Memo {
-    /// With a change: its verdicts, on the stacks that end in this node.
-    pub(crate) const AFTER: u32 = 1 << 31;
-    /// With a terminal: 1 if a stack that ends in this node can shift it, 0 if none can.
-    pub(crate) const CAN_SHIFT: u32 = 3 << 30;
     /// Reductions that go deeper than this are remembered: a pending lexeme would repeat them for every token of it.
     pub(crate) const DEEP: u32 = 64;
 
-    pub(crate) fn get(&self, state: u32) -> Option<&[u64]> {
+    /// Verdicts from a node down, read in this state.
+    fn below(generation: u16, state: u32) -> u64 {
+        u64::from(generation) << 32 | u64::from(state)
+    }
+
+    /// Verdicts, as the automaton reads them from state `start`, after a change to the stacks that end in a node. None if
+    /// the numbers are too large to be told apart.
+    pub(crate) fn after(generation: u16, start: u32, change: u32) -> Option<u64> {
+        let fits = start >> 23 == 0 && change >> 23 == 0;
+        fits.then_some(1 << 63 | u64::from(generation) << 46 | u64::from(start) << 23 | u64::from(change))
+    }
+
+    /// 1 if a stack that ends in a node can shift the terminal, 0 if none can.
+    pub(crate) fn can_shift(terminal: u32) -> u64 {
+        1 << 62 | u64::from(terminal)
+    }
+
+    pub(crate) fn get(&self, key: u64) -> Option<&[u64]> {
         let mut memo = self;
         while let Some(entry) = memo.0.get() {
-            if entry.state == state {
+            if entry.key == key {
                 return Some(&entry.verdicts);
             }
             memo = &entry.rest;
@@ -54,12 +76,12 @@ impl Memo {
         None
     }
 
-    pub(crate) fn insert(&self, state: u32, verdicts: &[u64]) {
+    pub(crate) fn insert(&self, key: u64, verdicts: &[u64]) {
         let mut memo = self;
         loop {
             let entry =
-                memo.0.get_or_init(|| Box::new(MemoEntry { state, verdicts: verdicts.into(), rest: Memo::default() }));
-            if entry.state == state {
+                memo.0.get_or_init(|| Box::new(MemoEntry { key, verdicts: verdicts.into(), rest: Memo::default() }));
+            if entry.key == key {
                 return;
             }
             memo = &entry.rest;
@@ -67,38 +89,24 @@ impl Memo {
     }
 }
 
-/// The Parser DWA.
+/// Reads stacks from one state of an automaton.
 #[derive(Clone, Copy)]
-pub(crate) struct ParserDwa<'t> {
-    pub tables: &'t Tables,
+pub(crate) struct Reader<A> {
+    pub automaton: A,
+    pub start: u32,
 }
 
-impl<'t> ParserDwa<'t> {
-    /// Read one stack symbol: unite the output's verdicts into `out`, return the next state or [`NONE`].
-    #[inline]
-    fn step(self, state: u32, symbol: u32, out: &mut [u64]) -> u32 {
-        let t = self.tables;
-        let (next, output) = match t.dwa_symbol.search(t.dwa_start.list(state), t.lr_class.get(symbol as usize)) {
-            Some(i) => (t.dwa_next.get(i), t.dwa_output.get(i)),
-            None => (t.dwa_default_next.get(state as usize), t.dwa_default_output.get(state as usize)),
-        };
-        if output != NONE {
-            let words = out.len();
-            unite(out, &t.output_verdicts[output as usize * words..][..words]);
-        }
-        next
-    }
-
+impl<A: Automaton> Reader<A> {
     /// Unite into `out` the verdicts of every stack of `top`.
     pub(crate) fn read(self, top: &Stack, out: &mut [u64]) {
-        self.read_from(top, 0, out);
+        self.read_from(top, self.start, out);
     }
 
     /// As [`read`](Self::read), of `base` with the states of `local` above it.
     pub(crate) fn read_local(self, base: &Stack, local: &Local, out: &mut [u64]) {
-        let mut state = 0;
+        let mut state = self.start;
         for &symbol in local.iter().rev() {
-            state = self.step(state, symbol, out);
+            state = self.automaton.step(state, symbol, out);
             if state == NONE {
                 return;
             }
@@ -106,9 +114,13 @@ impl<'t> ParserDwa<'t> {
         self.read_from(base, state, out);
     }
 
+    fn key(self, state: u32) -> u64 {
+        Memo::below(self.automaton.generation(), state)
+    }
+
     fn read_from(self, node: &Stack, state: u32, out: &mut [u64]) {
         let Some((node, state)) = self.straight(node, state, out) else { return };
-        if let Some(verdicts) = node.memo().get(state) {
+        if let Some(verdicts) = node.memo().get(self.key(state)) {
             unite(out, verdicts);
             return;
         }
@@ -123,11 +135,11 @@ impl<'t> ParserDwa<'t> {
             }
             match node.only() {
                 Some(below) if !node.depth().is_multiple_of(STRIDE) => {
-                    state = self.step(state, node.symbol(), out);
+                    state = self.automaton.step(state, node.symbol(), out);
                     node = below;
                 }
                 None if matches!(node.below(), Below::Pushed([])) => {
-                    self.step(state, node.symbol(), out);
+                    self.automaton.step(state, node.symbol(), out);
                     return None;
                 }
                 _ => return Some((node, state)),
@@ -138,7 +150,7 @@ impl<'t> ParserDwa<'t> {
     fn enter<'a>(self, node: &'a Stack, state: u32, words: usize) -> Frame<'a> {
         let mut verdicts = vec![0; words];
         let (links, next) = match node.below() {
-            Below::Pushed(preds) => (preds, self.step(state, node.symbol(), &mut verdicts)),
+            Below::Pushed(preds) => (preds, self.automaton.step(state, node.symbol(), &mut verdicts)),
             Below::Union(members) => (members, state),
         };
         Frame { node, state, links, next, done: 0, verdicts }
@@ -153,14 +165,14 @@ impl<'t> ParserDwa<'t> {
                 let below = &frame.links[frame.done];
                 frame.done += 1;
                 if let Some((node, state)) = self.straight(below, frame.next, &mut frame.verdicts) {
-                    match node.memo().get(state) {
+                    match node.memo().get(self.key(state)) {
                         Some(verdicts) => unite(&mut frame.verdicts, verdicts),
                         None => frames.push(self.enter(node, state, words)),
                     }
                 }
                 continue;
             }
-            frame.node.memo().insert(frame.state, &frame.verdicts);
+            frame.node.memo().insert(self.key(frame.state), &frame.verdicts);
             let verdicts = std::mem::take(&mut frame.verdicts);
             frames.pop();
             match frames.last_mut() {
@@ -182,7 +194,7 @@ struct Frame<'a> {
     verdicts: Vec<u64>,
 }
 
-fn unite(out: &mut [u64], verdicts: &[u64]) {
+pub(crate) fn unite(out: &mut [u64], verdicts: &[u64]) {
     for (o, v) in out.iter_mut().zip(verdicts) {
         *o |= v;
     }
