@@ -190,6 +190,7 @@ def compile(
     ir: str,
     vocab: Vocab,
     *,
+    lazy: bool = False,
     progress: Callable[[str, float], object] | None = None,
     shared_tokens: int | None = None,
     min_agreement: int | None = None,

@@ -36,7 +36,8 @@ def compile(
     vocab : Vocab
         The tokens it is spelt with. What compiling needs of it is prepared once, in the first call.
     mode : str
-        ``"aot"``: everything is computed now.
+        ``"aot"``: everything is computed now. ``"lazy"``: lexer and parser tables are computed now, what masks are made
+        of when the first matcher gets there; all matchers share it. Masks are the same bit for bit.
     progress : callable, optional
         Called as ``progress(stage, share)`` with the stage's name and how much of it is done, 0 to 1. If it raises, the
         build stops and the exception is passed on.
@@ -68,9 +69,11 @@ def compile(
             f"grammar is {_described(grammar)}; {hint}, as in compile(Grammar.from_lark(text), vocab)"
         )
     _check_vocab(vocab)
-    if mode != "aot":
-        raise GrammarError(f'unknown mode {mode!r}; expected "aot"')
-    compiled = _native.compile(grammar.ir.to_json(), vocab._native, progress=progress)
+    if mode not in ("aot", "lazy"):
+        raise GrammarError(f'unknown mode {mode!r}; expected "aot" or "lazy"')
+    compiled = _native.compile(
+        grammar.ir.to_json(), vocab._native, lazy=mode == "lazy", progress=progress
+    )
     if compiled.warnings:
         more = len(compiled.warnings) - 1
         text = compiled.warnings[0] + (f" (and {more} more, see CompiledGrammar.warnings)" if more else "")

@@ -70,7 +70,7 @@ impl CompiledGrammar {
         }
         stats.set_item("section_bytes", sections)?;
         stats.set_item("artifact_bytes", self.inner.bytes().len())?;
-        stats.set_item("rows_missing", 0)?;
+        stats.set_item("rows_missing", self.inner.rows_missing())?;
         Ok(stats)
     }
 
@@ -115,11 +115,12 @@ impl CompiledGrammar {
 
 /// Compile a grammar in canonical IR text.
 #[pyfunction]
-#[pyo3(signature = (ir, vocab, *, progress=None, shared_tokens=None, min_agreement=None))]
+#[pyo3(signature = (ir, vocab, *, lazy=false, progress=None, shared_tokens=None, min_agreement=None))]
 pub fn compile(
     py: Python<'_>,
     ir: String,
     vocab: &Vocab,
+    lazy: bool,
     progress: Option<Py<PyAny>>,
     shared_tokens: Option<u32>,
     min_agreement: Option<u32>,
@@ -131,7 +132,7 @@ pub fn compile(
         let (inner, trie) = (Arc::clone(&vocab.inner), vocab.prepared());
         let mut raised: Option<PyErr> = None;
         let built = py.detach(|| {
-            let trie = trie.get_or_init(|| Trie::new(&inner));
+            let trie = trie.get_or_init(|| Arc::new(Trie::new(&inner)));
             let mut tell = |stage: &'static str, share: f64| -> bool {
                 let told = Python::attach(|py| {
                     py.check_signals()?;
@@ -145,14 +146,22 @@ pub fn compile(
                     }
                 }
             };
-            compiler::compile(&ir, &inner, trie, &config, &mut tell)
+            if lazy {
+                compiler::compile_lazy(&ir, &inner, trie, &config, &mut tell).map(|(a, lazy)| (a, Some(lazy)))
+            } else {
+                compiler::compile(&ir, &inner, trie, &config, &mut tell).map(|a| (a, None))
+            }
         });
         if let Some(error) = raised {
             return Err(error);
         }
-        let artifact = built.map_err(error::compile)?;
-        let compiled =
-            py.detach(|| Compiled::new(Buffer::from_bytes(&artifact.bytes), inner)).map_err(error::artifact)?;
+        let (artifact, lazy) = built.map_err(error::compile)?;
+        let buffer = Buffer::from_bytes(&artifact.bytes);
+        let compiled = py.detach(|| match lazy {
+            Some(lazy) => Compiled::on_demand(buffer, inner, lazy),
+            None => Compiled::new(buffer, inner),
+        });
+        let compiled = compiled.map_err(error::artifact)?;
         Ok(CompiledGrammar { inner: Arc::new(compiled), stats: artifact.stats, warnings: artifact.warnings })
     })
 }

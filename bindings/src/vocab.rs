@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct Vocab {
     pub inner: Arc<dwa_runtime::Vocab>,
-    trie: Arc<OnceLock<Trie>>,
+    trie: Arc<OnceLock<Arc<Trie>>>,
 }
 
 impl Vocab {
     /// The vocabulary prepared for compiling; built on first use.
-    pub fn prepared(&self) -> Arc<OnceLock<Trie>> {
+    pub fn prepared(&self) -> Arc<OnceLock<Arc<Trie>>> {
         Arc::clone(&self.trie)
     }
 }
@@ -36,7 +36,7 @@ impl Vocab {
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         guard(|| {
             py.detach(|| {
-                self.trie.get_or_init(|| Trie::new(&self.inner));
+                self.trie.get_or_init(|| Arc::new(Trie::new(&self.inner)));
             });
             Ok(())
         })

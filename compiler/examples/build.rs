@@ -11,7 +11,7 @@ fn main() {
         tokens[id] = (0..hex.len() / 2).map(|k| u8::from_str_radix(&hex[2 * k..2 * k + 2], 16).unwrap()).collect();
     }
     let vocab = dwa_runtime::Vocab::new(&tokens, &[]).unwrap();
-    let trie = Trie::new(&vocab);
+    let trie = std::sync::Arc::new(Trie::new(&vocab));
     let n: usize = args.get(3).map_or(1, |s| s.parse().unwrap());
     for i in 0..n {
         let a = compile(&ir, &vocab, &trie, &Config::default(), &mut |_, _| true).unwrap();

@@ -1,51 +1,42 @@
 //! Lays lexer, LR tables and Parser DWA out as the runtime's arrays.
 
 use crate::bits;
-use crate::grammar::ir::Grammar;
-use crate::grammar::reduce::ReducedGrammar;
-use crate::lexer::{DEAD_ENTRY, Groups, NONE, WatchedLexer};
+use crate::front::Front;
+use crate::lexer::{DEAD_ENTRY, NONE, WatchedLexer};
 use crate::lr::{Action, LrTable};
-use crate::parser_dwa::{Quotient, Verdicts};
-use crate::terminal_dwa::TerminalDwa;
+use crate::parser_dwa::Verdicts;
+use crate::terminal_dwa::Outcomes;
 use dwa_runtime::TableData;
 use rustc_hash::FxHashMap;
 
-/// What the stages made.
-pub(crate) struct Parts<'p> {
-    pub grammar: &'p Grammar,
-    pub reduced: &'p ReducedGrammar,
-    pub table: &'p LrTable,
-    pub quotient: &'p Quotient,
-    pub groups: &'p Groups,
-    pub lexer: &'p WatchedLexer,
-    pub terminal: &'p TerminalDwa<'p>,
-    pub verdicts: &'p Verdicts,
-}
-
-/// Everything but the rows and the scalars.
-pub(crate) fn assemble(parts: &Parts<'_>) -> TableData {
-    let Parts { grammar, reduced, table, quotient, groups, lexer, terminal, verdicts } = parts;
+/// Names, lexer, and LR tables.
+pub(crate) fn front(front: &Front, outcomes: &Outcomes) -> TableData {
     let mut out = TableData::default();
-    let terminals = grammar.terminals.iter().map(|t| &t.name);
-    for name in terminals.chain(&reduced.nonterminal_names).chain(&table.production_names) {
+    let terminals = front.grammar.terminals.iter().map(|t| &t.name);
+    for name in terminals.chain(&front.reduced.nonterminal_names).chain(&front.table.production_names) {
         out.names.extend(name.replace('\n', " ").as_bytes());
         out.names.push(b'\n');
     }
-    write_lexer(lexer, &terminal.outcomes.change_of, &mut out);
+    write_lexer(&front.lexer, &outcomes.change_of, &mut out);
     out.set_start.push(0);
-    for set in &terminal.outcomes.sets.sets {
+    for set in &outcomes.sets.sets {
         out.set_terms.extend(&set.terms);
         out.set_start.push(out.set_terms.len() as u32);
         out.set_ignored.push(u8::from(set.ignored));
     }
-    for change in &terminal.outcomes.changes {
+    for change in &outcomes.changes {
         out.change_set.push(change.set);
         out.change_groups.push(change.groups);
     }
-    out.group_sets = terminal.outcomes.group_sets.clone().into_words();
-    write_table(table, &mut out);
-    out.lr_class.clone_from(&quotient.state_class);
-    out.lr_group.clone_from(&groups.of_state);
+    out.group_sets = outcomes.group_sets.clone().into_words();
+    write_table(&front.table, &mut out);
+    out.lr_class = front.quotient.state_class.clone();
+    out.lr_group.clone_from(&front.groups.of_state);
+    out
+}
+
+/// The Parser DWA.
+pub(crate) fn automaton(verdicts: &Verdicts, out: &mut TableData) {
     out.dwa_start.push(0);
     for state in &verdicts.states {
         for &(symbol, next, output) in &state.edges {
@@ -58,7 +49,15 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> TableData {
         out.dwa_default_output.push(state.default.1);
     }
     out.output_verdicts.clone_from(&verdicts.outputs);
-    out
+}
+
+/// No automaton, and recipes without groups: they are filled on demand.
+pub(crate) fn nothing_else(out: &mut TableData) {
+    let states = out.lexer_row.len();
+    (out.dwa_start, out.dwa_default_next, out.dwa_default_output) = (vec![0, 0], vec![NONE], vec![NONE]);
+    (out.run_start, out.source_start, out.piece_start, out.own_start) = (vec![0], vec![0], vec![0], vec![0]);
+    out.group_start = vec![0; states + 1];
+    out.recipe_drop = vec![NONE; states];
 }
 
 /// Exceptions a lexer state may have to the row it shares.

@@ -62,6 +62,11 @@ pub enum ArtifactError {
         /// Ids given.
         found_size: u64,
     },
+    /// Recipes and automaton are left out.
+    #[error(
+        "the artifact is partial: it is completed while it serves, which takes the compiler; load it with the compiler, or compile it whole"
+    )]
+    NeedsCompiler,
 }
 
 /// A matcher was used in a way it does not allow. Nothing was changed.

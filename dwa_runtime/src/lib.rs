@@ -19,6 +19,7 @@ mod lr;
 mod mask;
 mod matcher;
 mod rows;
+pub mod supply;
 mod tables;
 mod verdict;
 mod vocab;

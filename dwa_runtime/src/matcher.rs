@@ -6,6 +6,7 @@ use crate::error::{ArtifactError, MatcherError};
 use crate::lr::{Lr, Tops};
 use crate::mask::Masks;
 use crate::rows::{RowCaches, Whole};
+use crate::supply::{Demanded, OnDemand, Supply};
 use crate::tables::{Meta, NONE, START, Tables};
 use crate::vocab::Vocab;
 use std::path::Path;
@@ -28,8 +29,15 @@ pub struct Compiled {
     meta: Meta,
     header: Header,
     vocab: Arc<Vocab>,
-    caches: RowCaches,
+    rows: Supplied,
     buffer: Arc<Buffer>,
+}
+
+/// Where masks come from.
+#[derive(Debug)]
+enum Supplied {
+    Whole(Box<RowCaches>),
+    OnDemand(OnDemand),
 }
 
 impl Compiled {
@@ -40,8 +48,30 @@ impl Compiled {
     pub fn new(buffer: Buffer, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
         let buffer = Arc::new(buffer);
         let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
-        let caches = RowCaches::new(&tables, &meta, &vocab);
-        Ok(Compiled { tables, meta, header, vocab, caches, buffer })
+        if !tables.grammar.is_empty() {
+            return Err(ArtifactError::NeedsCompiler);
+        }
+        let rows = Supplied::Whole(Box::new(RowCaches::new(&tables, &meta, &vocab)));
+        Ok(Compiled { tables, meta, header, vocab, rows, buffer })
+    }
+
+    /// Serve an artifact without recipes and automaton, which are supplied on demand.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on_demand(buffer: Buffer, vocab: Arc<Vocab>, supply: Arc<dyn Supply>) -> Result<Self, ArtifactError> {
+        let buffer = Arc::new(buffer);
+        let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
+        let rows = Supplied::OnDemand(OnDemand::new(supply, tables.lexer_row.len()));
+        Ok(Compiled { tables, meta, header, vocab, rows, buffer })
+    }
+
+    /// Lexer states whose rows are not there yet: they are supplied on demand.
+    pub fn rows_missing(&self) -> usize {
+        match &self.rows {
+            Supplied::Whole(_) => 0,
+            Supplied::OnDemand(on_demand) => on_demand.missing(),
+        }
     }
 
     /// Map the file at `path` and serve it.
@@ -101,8 +131,17 @@ impl Compiled {
 
     /// Write to `out` the tokens that some branch allows.
     pub(crate) fn mask(&self, branches: &Branches, out: &mut [u32]) {
-        let schedule = Whole { tables: &self.tables, meta: &self.meta, caches: &self.caches };
-        Masks { lr: self.lr(), vocab: &self.vocab, schedule }.mask(branches, out);
+        let (lr, vocab, tables) = (self.lr(), &*self.vocab, &self.tables);
+        match &self.rows {
+            Supplied::Whole(caches) => {
+                let schedule = Whole { tables, meta: &self.meta, caches };
+                Masks { lr, vocab, schedule }.mask(branches, out);
+            }
+            Supplied::OnDemand(on_demand) => {
+                let filled = on_demand.filled();
+                Masks { lr, vocab, schedule: Demanded { filled: &filled, tables, vocab } }.mask(branches, out);
+            }
+        }
     }
 }
 

@@ -126,6 +126,11 @@ impl Large {
         Some(Large { mask, dense, class_of, latest })
     }
 
+    /// Bytes it may take.
+    pub(crate) fn bytes(&self) -> usize {
+        LATEST * size_of_val(&*self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner).rows[0].1)
+    }
+
     /// Call `unite` with the tokens of the classes that hold; `class` has those of each.
     pub(crate) fn unite<'t>(
         &self,

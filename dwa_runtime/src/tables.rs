@@ -120,6 +120,9 @@ sections! {
     /// UTF-8 of terminal names, then nonterminal names, then production names, each ended by a newline.
     names: u8,
 
+    /// The grammar in canonical text, if recipes and automaton are not here but filled on demand; else empty.
+    grammar: u8,
+
     // Watched lexer: a state is (lexer state, watchers).
     /// Byte to byte class.
     byte_class: u8,

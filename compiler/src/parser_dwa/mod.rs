@@ -10,5 +10,7 @@ mod symbolic;
 mod verdict;
 
 pub use quotient::Quotient;
-pub use subset::{ParserDwa, build};
-pub use verdict::{NEVER, State, Verdicts, merge};
+pub(crate) use subset::build;
+pub(crate) use symbolic::{Output, Suspended, Symbolic};
+pub(crate) use verdict::merge;
+pub use verdict::{NEVER, State, Verdicts};

@@ -8,6 +8,7 @@
 use crate::grammar::ir::Symbol;
 use crate::lr::{Action, LrTable};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A row of the quotient.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -26,7 +27,7 @@ pub struct Quotient {
     /// Class of each LR state.
     pub state_class: Vec<u32>,
     /// Class of each terminal, the end included, which is alone in the last class.
-    pub terminal_class: Vec<u32>,
+    pub terminal_class: Arc<[u32]>,
     /// Number of terminal classes, that of the end included.
     pub terminal_classes: usize,
     /// Row of each state class.
@@ -109,7 +110,7 @@ impl Quotient {
         tops.sort_unstable();
         tops.dedup();
         let group_of = representatives.iter().map(|&state| group_of_state[state as usize]).collect();
-        Quotient { state_class, terminal_class, terminal_classes, rows, group_of, tops }
+        Quotient { state_class, terminal_class: terminal_class.into(), terminal_classes, rows, group_of, tops }
     }
 
     /// The pseudo state that the end is shifted to.

@@ -7,13 +7,14 @@ use crate::error::CompileError;
 use crate::lexer::NONE;
 use crate::terminal_dwa::Outcomes;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// An edge: symbol read, next state or `NONE`, output or `NONE`.
 pub type Edge = (u32, u32, u32);
 
 /// The automaton over classes of LR states, read from the top of the stack down.
 #[derive(Debug)]
-pub struct ParserDwa {
+pub(crate) struct ParserDwa {
     /// Edges of each state by symbol, one for every symbol that can be read there, dead ones included; empty for states
     /// with a default edge. State 0 is the start.
     pub edges: Vec<Vec<Edge>>,
@@ -31,14 +32,15 @@ pub struct ParserDwa {
 ///
 /// # Errors
 /// [`CompileError::Limit`] past `max_edges`; [`CompileError::Cancelled`] if `progress` says to stop.
-pub fn build(
-    table: &Quotient,
-    outcomes: &Outcomes<'_>,
+pub(crate) fn build(
+    table: &Arc<Quotient>,
+    outcomes: &Outcomes,
     max_edges: usize,
     mut progress: impl FnMut(usize, usize) -> bool,
 ) -> Result<ParserDwa, CompileError> {
     let below = table.below();
-    let mut symbolic = Symbolic::new(table, outcomes);
+    let mut symbolic = Symbolic::new(Arc::clone(table));
+    let (root, places) = symbolic.add_domain(outcomes, 0..outcomes.outcomes.len() as u32);
     let mut states: Vec<Vec<Suspended>> = vec![Vec::new()];
     let mut state_ids: FxHashMap<Vec<Suspended>, u32> = FxHashMap::default();
     let mut outputs: Vec<Output> = Vec::new();
@@ -57,8 +59,11 @@ pub fn build(
         } else if let Some(&edge) = edges[state as usize].get(&symbol) {
             edge
         } else {
-            let (suspended, output) =
-                if state == 0 { symbolic.read_first(symbol) } else { symbolic.read(&states[state as usize], symbol) };
+            let (suspended, output) = if state == 0 {
+                symbolic.read_first(root, symbol)
+            } else {
+                symbolic.read(&states[state as usize], symbol)
+            };
             let mut next = NONE;
             if !suspended.is_empty() {
                 let fresh = states.len() as u32;
@@ -98,6 +103,9 @@ pub fn build(
                 }
             }
         }
+    }
+    for (node, ..) in outputs.iter_mut().flatten() {
+        *node = places[(*node - root) as usize];
     }
     let max_configurations = states.iter().map(Vec::len).max().unwrap_or(0);
     let edges = edges

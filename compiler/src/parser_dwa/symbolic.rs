@@ -8,12 +8,13 @@ use super::quotient::{self, Quotient};
 use crate::bits::{self, Pool};
 use crate::lexer::NONE;
 use crate::terminal_dwa::{Outcomes, REACHED, ROOT, SequenceNode};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// A suspended configuration; the set is an id in [`Symbolic::sets`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Suspended {
+pub(crate) struct Suspended {
     pub node: u32,
     pub pops: u32,
     pub lhs: u32,
@@ -22,12 +23,13 @@ pub(super) struct Suspended {
 
 /// What one transition established at a node: the terminals shifted there (those that some outcome asks about), and
 /// whether the node was reached.
-pub(super) type Output = Vec<(u32, u32, bool)>;
+pub(crate) type Output = Vec<(u32, u32, bool)>;
 
 /// The empty set's id.
 const EMPTY: u32 = 0;
 
 /// An LR row.
+#[derive(Debug)]
 struct Row {
     shifted: Vec<u64>,
     shifts: Vec<(u32, u32)>,
@@ -35,6 +37,7 @@ struct Row {
     reductions: Vec<(u32, u32, Vec<u64>)>,
 }
 
+#[derive(Debug)]
 struct Node {
     /// Terminals to simulate on arrival: labels of the edges that leave, and what outcomes ask about.
     wanted: u32,
@@ -44,10 +47,11 @@ struct Node {
     /// Whether some outcome holds once the node is reached.
     reached: bool,
     /// Children by the terminal that leads to them, with the groups that the LR state on top then must be of.
-    children: FxHashMap<u32, Vec<(u32, u32)>>,
+    children: FxHashMap<u32, Vec<(u32, GroupSet)>>,
 }
 
 /// How an LR row splits a set.
+#[derive(Debug)]
 struct Split {
     shifted: u32,
     /// Left-hand side, length, set.
@@ -55,19 +59,23 @@ struct Split {
 }
 
 /// What shifting a set at a node means.
+#[derive(Debug)]
 struct Shifted {
     asked: u32,
     /// Terminal, child, groups.
-    onward: Vec<(u32, u32, u32)>,
+    onward: Vec<(u32, u32, GroupSet)>,
 }
 
+/// Lexer groups as bits; `None` for any.
+type GroupSet = Option<Arc<[u64]>>;
+
 /// Runs LR actions on partly known stacks. Sets are interned, so that each way to split one is computed once.
-pub(super) struct Symbolic<'t> {
-    table: &'t Quotient,
+#[derive(Debug)]
+pub(crate) struct Symbolic {
+    table: Arc<Quotient>,
     rows: Vec<Row>,
     nodes: Vec<Node>,
     pub sets: Pool,
-    group_sets: Pool,
     accept: u32,
     splits: Vec<Split>,
     split_ids: FxHashMap<(u32, u32), u32>,
@@ -86,20 +94,20 @@ pub(super) struct Symbolic<'t> {
     work: Vec<(u32, u32, u32)>,
 }
 
-impl<'t> Symbolic<'t> {
-    pub fn new(table: &'t Quotient, outcomes: &Outcomes<'_>) -> Self {
+impl Symbolic {
+    /// For a table, so far without nodes.
+    pub fn new(table: Arc<Quotient>) -> Self {
         let width = bits::words(table.terminal_classes);
         let mut sets = Pool::new(width);
         sets.intern(&vec![0; width]);
         let rows = table.rows.iter().map(|row| Row::new(row, width)).collect();
-        let nodes = nodes(outcomes, table.terminal_classes as u32 - 1, width, &mut sets);
+        let accept = table.accept();
         Symbolic {
             table,
             rows,
-            nodes,
+            nodes: Vec::new(),
             sets,
-            group_sets: outcomes.group_sets.clone(),
-            accept: table.accept(),
+            accept,
             splits: Vec::new(),
             split_ids: FxHashMap::default(),
             shifted: Vec::new(),
@@ -116,10 +124,55 @@ impl<'t> Symbolic<'t> {
         }
     }
 
-    /// Read `symbol` with nothing read before.
-    pub fn read_first(&mut self, symbol: u32) -> (Vec<Suspended>, Output) {
+    /// Add nodes that decide some outcomes, and the end of input: a domain of their own. Returns its root, and the sequence
+    /// nodes that this node and those numbered after it stand for.
+    pub fn add_domain(&mut self, from: &Outcomes, outcomes: impl Iterator<Item = u32> + Clone) -> (u32, Vec<u32>) {
+        let mut places: Vec<u32> = vec![ROOT];
+        let mut known: FxHashSet<u32> = FxHashSet::from_iter([ROOT]);
+        for outcome in outcomes.clone() {
+            let mut node = from.outcomes[outcome as usize].0;
+            while known.insert(node) {
+                places.push(node);
+                node = from.nodes[node as usize].parent;
+            }
+        }
+        places.sort_unstable();
+        let first = self.nodes.len() as u32;
+        let ids: FxHashMap<u32, u32> = places.iter().copied().zip(first..).collect();
+        let width = self.scratch.len();
+        let mut nodes: Vec<Node> = places.iter().map(|_| Node::new(width)).collect();
+        for (child, &place) in places.iter().enumerate().skip(1) {
+            let SequenceNode { parent, label, groups } = from.nodes[place as usize];
+            let parent = &mut nodes[(ids[&parent] - first) as usize];
+            let groups: Option<Arc<[u64]>> = (groups != NONE).then(|| from.group_sets.get(groups).into());
+            for &t in &from.labels.sets[label as usize].terms {
+                parent.children.entry(t).or_default().push((first + child as u32, groups.clone()));
+                bits::insert(&mut parent.labels, t);
+            }
+        }
+        for outcome in outcomes {
+            let (place, pending) = from.outcomes[outcome as usize];
+            let node = &mut nodes[(ids[&place] - first) as usize];
+            match pending {
+                // What holds as soon as the stack is there holds always: nobody asks.
+                REACHED => node.reached |= place != ROOT,
+                set => from.labels.sets[set as usize].terms.iter().for_each(|&t| bits::insert(&mut node.asked, t)),
+            }
+        }
+        bits::insert(&mut nodes[0].asked, self.table.terminal_classes as u32 - 1);
+        for node in &mut nodes {
+            let mut wanted = node.labels.clone();
+            bits::unite(&mut wanted, &node.asked);
+            node.wanted = self.sets.intern(&wanted);
+        }
+        self.nodes.extend(nodes);
+        (first, places)
+    }
+
+    /// Read `symbol` with nothing read before, to decide what the domain of node `root` is about.
+    pub fn read_first(&mut self, root: u32, symbol: u32) -> (Vec<Suspended>, Output) {
         let segment = self.segment(NONE, symbol);
-        self.arrive(ROOT, segment);
+        self.arrive(root, segment);
         self.finish()
     }
 
@@ -184,7 +237,7 @@ impl<'t> Symbolic<'t> {
 
     fn arrive(&mut self, node: u32, segment: u32) {
         let n = &self.nodes[node as usize];
-        if n.reached && node != ROOT {
+        if n.reached {
             self.output.entry(node).or_insert((EMPTY, false)).1 = true;
         }
         if n.wanted != EMPTY {
@@ -244,10 +297,10 @@ impl<'t> Symbolic<'t> {
                 *out = unite(&mut self.sets, &mut self.scratch, *out, asked);
             }
             for i in 0..self.shifted[what].onward.len() {
-                let (terminal, child, groups) = self.shifted[what].onward[i];
+                let (terminal, child, ref groups) = self.shifted[what].onward[i];
                 let shifts = &self.rows[top as usize].shifts;
                 if let Ok(at) = shifts.binary_search_by_key(&terminal, |s| s.0)
-                    && self.is_of(shifts[at].1, groups)
+                    && self.is_of(shifts[at].1, groups.as_deref())
                 {
                     let above = self.segment(segment, shifts[at].1);
                     self.arrive(child, above);
@@ -272,9 +325,9 @@ impl<'t> Symbolic<'t> {
     }
 
     /// Whether an LR state is of one of these groups. The pseudo state of the end is of none.
-    fn is_of(&self, state: u32, groups: u32) -> bool {
+    fn is_of(&self, state: u32, groups: Option<&[u64]>) -> bool {
         let group = self.table.group_of.get(state as usize);
-        group.is_some_and(|&group| groups == NONE || bits::has(self.group_sets.get(groups), group))
+        group.is_some_and(|&group| groups.is_none_or(|groups| bits::has(groups, group)))
     }
 
     fn split(&mut self, top: u32, set: u32) -> usize {
@@ -305,7 +358,7 @@ impl<'t> Symbolic<'t> {
         let asked = meet(sets, scratch, set, &n.asked);
         let mut onward = Vec::new();
         for terminal in bits::iter(sets.get(set)).filter(|&t| bits::has(&n.labels, t)) {
-            onward.extend(n.children[&terminal].iter().map(|&(child, groups)| (terminal, child, groups)));
+            onward.extend(n.children[&terminal].iter().map(|(child, groups)| (terminal, *child, groups.clone())));
         }
         self.shifted_ids.insert((node, set), self.shifted.len() as u32);
         self.shifted.push(Shifted { asked, onward });
@@ -349,34 +402,14 @@ impl Row {
     }
 }
 
-fn nodes(outcomes: &Outcomes<'_>, end: u32, width: usize, sets: &mut Pool) -> Vec<Node> {
-    let empty = || Node {
-        wanted: EMPTY,
-        asked: vec![0; width],
-        labels: vec![0; width],
-        reached: false,
-        children: FxHashMap::default(),
-    };
-    let mut nodes: Vec<Node> = outcomes.nodes.iter().map(|_| empty()).collect();
-    for (child, &SequenceNode { parent, label, groups }) in outcomes.nodes.iter().enumerate().skip(1) {
-        let parent = &mut nodes[parent as usize];
-        for &t in &outcomes.labels.sets[label as usize].terms {
-            parent.children.entry(t).or_default().push((child as u32, groups));
-            bits::insert(&mut parent.labels, t);
+impl Node {
+    fn new(width: usize) -> Self {
+        Node {
+            wanted: EMPTY,
+            asked: vec![0; width],
+            labels: vec![0; width],
+            reached: false,
+            children: FxHashMap::default(),
         }
     }
-    for &(node, pending) in &outcomes.outcomes {
-        let node = &mut nodes[node as usize];
-        match pending {
-            REACHED => node.reached = true,
-            set => outcomes.labels.sets[set as usize].terms.iter().for_each(|&t| bits::insert(&mut node.asked, t)),
-        }
-    }
-    bits::insert(&mut nodes[ROOT as usize].asked, end);
-    for node in &mut nodes {
-        let mut wanted = node.labels.clone();
-        bits::unite(&mut wanted, &node.asked);
-        node.wanted = sets.intern(&wanted);
-    }
-    nodes
 }

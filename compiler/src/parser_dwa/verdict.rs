@@ -24,7 +24,7 @@ pub struct Verdicts {
 }
 
 /// Merge the classes that no output of the (complete) automaton tells apart.
-pub fn merge(dwa: ParserDwa, outcomes: &Outcomes<'_>, end: u32) -> Verdicts {
+pub(crate) fn merge(dwa: ParserDwa, outcomes: &Outcomes, end: u32) -> Verdicts {
     // Outputs on which each outcome holds.
     let mut by_node: Vec<Vec<u32>> = vec![Vec::new(); outcomes.nodes.len()];
     for (id, &(node, _)) in outcomes.outcomes.iter().enumerate() {

@@ -1,5 +1,9 @@
 //! Token sets of verdict classes, and the recipes in the form the runtime composes.
 
+mod tokens;
+
+pub(crate) use tokens::Collector;
+
 use crate::bits;
 use crate::lexer::NONE;
 use crate::parser_dwa::{NEVER, Verdicts};
@@ -9,7 +13,7 @@ use dwa_runtime::{END_VERDICT, GROUP_ENDS, TableData};
 use rustc_hash::FxHashMap;
 
 /// A class that touches more bitmask words than this gets a dense row: there, both forms take about the same time.
-const DENSE_WORDS: usize = 2000;
+pub(crate) const DENSE_WORDS: usize = 2000;
 /// A dense row that differs from an earlier one in fewer words than this is stored as the difference.
 const DELTA_WORDS: usize = 1500;
 
@@ -21,11 +25,8 @@ type Intervals = Vec<(u32, u32)>;
 struct Writer<'a> {
     trie: &'a Trie,
     of_class: &'a [u32],
-    words: usize,
     verdict_words: usize,
-    /// A bitmask row, all zero between uses.
-    scratch: Vec<u32>,
-    touched: Vec<u16>,
+    collector: Collector,
     dense_ids: FxHashMap<Box<[u32]>, u32>,
     dense_rows: Vec<Box<[u32]>>,
     run_ids: FxHashMap<Run, u32>,
@@ -37,7 +38,7 @@ struct Writer<'a> {
 }
 
 /// Write sources, runs and recipes into `out`.
-pub fn write(terminal: &TerminalDwa<'_>, verdicts: &Verdicts, trie: &Trie, words: usize, out: &mut TableData) {
+pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: usize, out: &mut TableData) {
     out.run_start.push(0);
     out.source_start.push(0);
     out.group_start.push(0);
@@ -47,10 +48,8 @@ pub fn write(terminal: &TerminalDwa<'_>, verdicts: &Verdicts, trie: &Trie, words
     let mut writer = Writer {
         trie,
         of_class: &verdicts.of_class,
-        words,
         verdict_words,
-        scratch: vec![0; words],
-        touched: Vec::new(),
+        collector: Collector::new(words),
         dense_ids: FxHashMap::default(),
         dense_rows: Vec::new(),
         run_ids: FxHashMap::default(),
@@ -79,7 +78,8 @@ impl Writer<'_> {
         by_verdict.sort_unstable();
         for class in by_verdict.chunk_by(|a, b| a.0 == b.0) {
             self.mark(class.iter().map(|&(_, lo, hi)| (lo, hi)));
-            let (dense, run) = if self.touched.len() > DENSE_WORDS { (self.dense(), NONE) } else { (NONE, self.run()) };
+            let (dense, run) =
+                if self.collector.words() > DENSE_WORDS { (self.dense(), NONE) } else { (NONE, self.run()) };
             self.out.class_verdict.push(class[0].0);
             self.out.class_dense.push(dense);
             self.out.class_run.push(run);
@@ -181,24 +181,14 @@ impl Writer<'_> {
         own.chunk_by(|a, b| a.0 == b.0).map(|c| (c[0].0, c.iter().map(|&(_, lo, hi)| (lo, hi)).collect())).collect()
     }
 
-    /// Set the bits of all ids of these tokens in the scratch row.
+    /// Collect these tokens.
     fn mark(&mut self, intervals: impl Iterator<Item = (u32, u32)>) {
-        for (lo, hi) in intervals {
-            let ids = self.trie.id_start[lo as usize] as usize..self.trie.id_start[hi as usize] as usize;
-            for &id in &self.trie.ids[ids] {
-                let word = &mut self.scratch[id as usize / 32];
-                if *word == 0 {
-                    self.touched.push((id / 32) as u16);
-                }
-                *word |= 1 << (id % 32);
-            }
-        }
+        self.collector.add(self.trie, intervals);
     }
 
-    /// Keep the scratch row as a dense row and clear it.
+    /// Keep what was collected as a dense row.
     fn dense(&mut self) -> u32 {
-        self.touched.clear();
-        let row = std::mem::replace(&mut self.scratch, vec![0; self.words]).into_boxed_slice();
+        let row = self.collector.take_dense();
         let next = self.dense_rows.len() as u32;
         *self.dense_ids.entry(row).or_insert_with_key(|row| {
             self.dense_rows.push(row.clone());
@@ -217,8 +207,7 @@ impl Writer<'_> {
             match whole.iter().enumerate().map(|(at, j)| (differs(j), at)).min() {
                 Some((count, base)) if count < DELTA_WORDS => {
                     for (w, (a, b)) in rows[whole[base]].iter().zip(row).enumerate().filter(|(_, (a, b))| a != b) {
-                        self.touched.push(w as u16);
-                        self.scratch[w] = a ^ b;
+                        self.collector.add_bits(w as u16, a ^ b);
                     }
                     let run = self.run();
                     deltas.push((i, base as u32, run));
@@ -241,13 +230,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Store the scratch row sparse and clear it.
+    /// Store what was collected sparse.
     fn run(&mut self) -> u32 {
-        self.touched.sort_unstable();
-        let bits: Box<[u32]> = self.touched.iter().map(|&w| std::mem::take(&mut self.scratch[w as usize])).collect();
-        let words: Box<[u16]> = self.touched.drain(..).collect();
         let next = self.run_ids.len() as u32;
-        *self.run_ids.entry((words, bits)).or_insert_with_key(|(words, bits)| {
+        *self.run_ids.entry(self.collector.take_sparse()).or_insert_with_key(|(words, bits)| {
             self.out.run_word.extend_from_slice(words);
             self.out.run_bits.extend_from_slice(bits);
             self.out.run_start.push(self.out.run_word.len() as u32);

@@ -14,6 +14,7 @@ const HORIZONS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 const MAX_WORK: usize = 100_000_000;
 
 /// Classes of lexer states, and of steps, by horizon.
+#[derive(Debug)]
 pub(super) struct Horizons {
     /// Class of each state, for the horizons up to the one at which classes no longer split.
     states: Vec<Vec<u32>>,

@@ -11,5 +11,7 @@ mod recipes;
 mod walk;
 
 pub use outcomes::{Change, Outcomes, REACHED, ROOT, SequenceNode};
-pub use recipes::{Difference, Group, Piece, Recipe, TerminalDwa, build};
+pub(crate) use recipes::Builder;
+pub(crate) use recipes::build;
+pub use recipes::{Difference, Group, Piece, Recipe, TerminalDwa};
 pub use walk::{Classes, Segment};

@@ -6,9 +6,11 @@
 //! branches give it several); it holds iff one of them does.
 
 use crate::bits::{self, Pool};
+use crate::front::Front;
 use crate::lexer::{Emission, NONE, TermSet, TermSets, TerminalFacts};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The empty sequence.
 pub const ROOT: u32 = 0;
@@ -37,9 +39,9 @@ pub struct Change {
 
 /// All outcomes and classes met so far.
 #[derive(Debug)]
-pub struct Outcomes<'a> {
-    facts: &'a TerminalFacts,
-    terminal_class: &'a [u32],
+pub struct Outcomes {
+    facts: Arc<TerminalFacts>,
+    terminal_class: Arc<[u32]>,
     /// Candidate and live sets of the lexer.
     pub sets: TermSets,
     /// Ways in which stacks change first in a recipe's groups, and, through `emission_of`, those of the lexer's emissions.
@@ -64,9 +66,15 @@ pub struct Outcomes<'a> {
     singleton: Vec<u32>,
 }
 
-impl<'a> Outcomes<'a> {
+impl Outcomes {
+    /// With what the lexer has itself, and nothing that tokens do.
+    pub(crate) fn of(front: &Front) -> Self {
+        let (facts, terminal_class) = (Arc::clone(&front.facts), Arc::clone(&front.quotient.terminal_class));
+        Self::new(facts, terminal_class, front.lexer.sets.clone(), &front.lexer.emissions)
+    }
+
     /// Start from the sets and emissions of a watched lexer.
-    pub fn new(facts: &'a TerminalFacts, terminal_class: &'a [u32], sets: TermSets, emissions: &[Emission]) -> Self {
+    pub fn new(facts: Arc<TerminalFacts>, terminal_class: Arc<[u32]>, sets: TermSets, emissions: &[Emission]) -> Self {
         let groups = facts.after.iter().flatten().map(|(group, _)| *group).max().map_or(1, |max| max + 1);
         let mut outcomes = Outcomes {
             facts,
@@ -118,7 +126,7 @@ impl<'a> Outcomes<'a> {
 
     /// The node after emitting `set`, which leaves a trace, at `node` where the next lexeme is of one of `groups`.
     pub fn child(&mut self, node: u32, set: u32, groups: &[u32]) -> u32 {
-        let label = self.labels.intern(classes(self.terminal_class, &self.sets.sets[set as usize].terms));
+        let label = self.labels.intern(classes(&self.terminal_class, &self.sets.sets[set as usize].terms));
         let child = SequenceNode { parent: node, label, groups: self.groups(set, groups) };
         let next = self.nodes.len() as u32;
         *self.node_ids.entry(child).or_insert_with(|| {
@@ -143,9 +151,9 @@ impl<'a> Outcomes<'a> {
                 }
                 let terms = match last {
                     NONE => set.terms.clone(),
-                    _ => after(self.facts, &self.sets.sets[last as usize], &set.terms),
+                    _ => after(&self.facts, &self.sets.sets[last as usize], &set.terms),
                 };
-                self.labels.intern(classes(self.terminal_class, &terms))
+                self.labels.intern(classes(&self.terminal_class, &terms))
             }),
         };
         let next = self.outcomes.len() as u32;

@@ -12,6 +12,7 @@ use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A partition, restricted to tokens with certain first bytes (`None`: all it has).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +58,9 @@ pub struct Recipe {
 
 /// The Terminal DWA.
 #[derive(Debug)]
-pub struct TerminalDwa<'f> {
+pub struct TerminalDwa {
     /// Sequences, outcomes, classes.
-    pub outcomes: Outcomes<'f>,
+    pub outcomes: Outcomes,
     /// Partitions; each is ascending and disjoint.
     pub partitions: Vec<Vec<Segment>>,
     /// Recipe of each lexer state.
@@ -67,6 +68,7 @@ pub struct TerminalDwa<'f> {
 }
 
 /// A lexer state whose partitions others may use.
+#[derive(Debug)]
 struct Base {
     x: u32,
     /// First bytes its partitions cover.
@@ -75,77 +77,44 @@ struct Base {
     groups: Vec<(u32, u32)>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct First {
     byte: u8,
     child: u32,
     tokens: u32,
 }
 
-struct Builder<'w, 'f> {
-    config: &'w Config,
-    walker: Walker<'w, 'f>,
+/// Makes recipes, of any state in any order.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    min_agreement: u32,
+    shared_tokens: u32,
+    walker: Walker,
     /// First bytes of tokens, with the trie child and the number of tokens.
     first: Vec<First>,
     /// Tokens and first bytes of each byte class, and the height of the trie below those.
     classes: Vec<(u32, ByteSet, u32)>,
-    /// Partition of each group's start.
+    /// Partition of each group's start, or `NONE` as long as nobody asked.
     boundaries: Vec<u32>,
     partitions: Vec<Vec<Segment>>,
     partition_ids: FxHashMap<Vec<Segment>, u32>,
     bases: Vec<Base>,
 }
 
-/// Build the recipes of all states of `lexer`; `None` if `progress` says to stop.
-pub fn build<'f>(
-    lexer: &WatchedLexer,
-    trie: &Trie,
-    facts: &'f TerminalFacts,
-    terminal_class: &'f [u32],
-    config: &Config,
-    mut progress: impl FnMut(usize, usize) -> bool,
-) -> Option<TerminalDwa<'f>> {
-    let first: Vec<First> = trie
-        .first_bytes()
-        .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
-        .collect();
-    let mut classes = vec![(0, [0; 4], 0); lexer.classes];
-    for f in &first {
-        let (tokens, bytes, height) = &mut classes[lexer.byte_class[f.byte as usize] as usize];
-        *height = trie.height[f.child as usize].max(*height);
-        *tokens += f.tokens;
-        insert(bytes, f.byte);
-    }
-    let walker = Walker::new(lexer, trie, Outcomes::new(facts, terminal_class, lexer.sets.clone(), &lexer.emissions));
-    let mut builder = Builder {
-        config,
-        walker,
-        first,
-        classes,
-        boundaries: vec![NONE; lexer.starts.len()],
-        partitions: Vec::new(),
-        partition_ids: FxHashMap::default(),
-        bases: Vec::new(),
-    };
+/// Build the recipes of all states; `None` if `progress` says to stop.
+pub(crate) fn build(mut builder: Builder, mut progress: impl FnMut(usize, usize) -> bool) -> Option<TerminalDwa> {
+    let lexer = Arc::clone(&builder.walker.lexer);
     let n = lexer.state_count();
-    let mut recipes = vec![Recipe::default(); n];
-    for (group, &start) in lexer.starts.iter().enumerate().filter(|(_, start)| **start != NONE) {
-        let partition = builder.boundary(start);
-        builder.boundaries[group] = partition;
-        recipes[start as usize].groups.push(Group {
-            emit: NONE,
-            pieces: vec![Piece { partition, bytes: None }],
-            ends: true,
-        });
-    }
-    // The states in which most tokens stay put make the best bases, so they come first.
+    // Starts come first, then the states in which most tokens stay put: they make the best bases.
     let staying = |x: &u32| -> u32 {
         let stays = &builder.walker.stays[*x as usize];
         builder.first.iter().filter(|f| contains(stays, f.byte)).map(|f| f.tokens).sum()
     };
     let mut order: Vec<u32> = (0..n as u32).filter(|x| !lexer.starts.contains(x)).collect();
     order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
-    for (done, &x) in order.iter().enumerate() {
+    let starts = lexer.starts.iter().copied().filter(|&start| start != NONE);
+    let mut recipes = vec![Recipe::default(); n];
+    for (done, x) in starts.chain(order).enumerate() {
         recipes[x as usize] = builder.recipe(x);
         if done % 64 == 0 && !progress(done, n) {
             return None;
@@ -154,7 +123,58 @@ pub fn build<'f>(
     Some(TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes })
 }
 
-impl<'w, 'f> Builder<'w, 'f> {
+impl Builder {
+    /// For a lexer and a vocabulary.
+    pub(crate) fn new(
+        lexer: Arc<WatchedLexer>,
+        trie: Arc<Trie>,
+        facts: Arc<TerminalFacts>,
+        terminal_class: Arc<[u32]>,
+        config: &Config,
+    ) -> Self {
+        let first: Vec<First> = trie
+            .first_bytes()
+            .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
+            .collect();
+        let mut classes = vec![(0, [0; 4], 0); lexer.classes];
+        for f in &first {
+            let (tokens, bytes, height) = &mut classes[lexer.byte_class[f.byte as usize] as usize];
+            *height = trie.height[f.child as usize].max(*height);
+            *tokens += f.tokens;
+            insert(bytes, f.byte);
+        }
+        let outcomes = Outcomes::new(facts, terminal_class, lexer.sets.clone(), &lexer.emissions);
+        Builder {
+            min_agreement: config.min_agreement,
+            shared_tokens: config.shared_tokens,
+            first,
+            classes,
+            boundaries: vec![NONE; lexer.starts.len()],
+            partitions: Vec::new(),
+            partition_ids: FxHashMap::default(),
+            bases: Vec::new(),
+            walker: Walker::new(lexer, trie, outcomes),
+        }
+    }
+
+    /// Sequences, outcomes and classes met so far.
+    pub(crate) fn outcomes(&self) -> &Outcomes {
+        &self.walker.outcomes
+    }
+
+    /// A partition that some recipe names.
+    pub(crate) fn segments(&self, partition: u32) -> &[Segment] {
+        &self.partitions[partition as usize]
+    }
+
+    /// The partition of the start of a group's lexemes.
+    fn boundary_of(&mut self, group: u32) -> u32 {
+        if self.boundaries[group as usize] == NONE {
+            self.boundaries[group as usize] = self.boundary(self.walker.lexer.starts[group as usize]);
+        }
+        self.boundaries[group as usize]
+    }
+
     /// The partition of all tokens from the start of a group's lexemes.
     fn boundary(&mut self, start: u32) -> u32 {
         let mut segments = Segments::default();
@@ -167,7 +187,7 @@ impl<'w, 'f> Builder<'w, 'f> {
     /// If what an entry of `x` does is what the starts of the groups do after its first emissions: the changes that these
     /// make (`NONE` for none), each with its group.
     fn shared_with_starts(&self, x: u32, class: usize, entry: &Entry) -> Option<SmallVec<[(u32, u32); 2]>> {
-        let lexer = self.walker.lexer;
+        let lexer = &self.walker.lexer;
         // First emission, and the ways on after it.
         type Part = (u32, SmallVec<[(u32, u32); 2]>);
         let mut parts: SmallVec<[Part; 2]> = SmallVec::new();
@@ -213,26 +233,33 @@ impl<'w, 'f> Builder<'w, 'f> {
         })
     }
 
-    fn recipe(&mut self, x: u32) -> Recipe {
-        let lexer = self.walker.lexer;
+    /// The recipe of a lexer state.
+    pub(crate) fn recipe(&mut self, x: u32) -> Recipe {
+        let lexer = Arc::clone(&self.walker.lexer);
+        if let Some(group) = lexer.starts.iter().position(|&start| start == x) {
+            let pieces = vec![Piece { partition: self.boundary_of(group as u32), bytes: None }];
+            let groups = vec![Group { emit: NONE, pieces, ends: true }];
+            return Recipe { groups, ..Recipe::default() };
+        }
         let mut groups = Groups::default();
         // Byte classes that do something of their own, and the first bytes in them.
         let mut own_classes: Vec<usize> = Vec::new();
         let mut rest: ByteSet = [0; 4];
-        for (class, (tokens, bytes, _)) in self.classes.iter().enumerate() {
+        for class in 0..self.classes.len() {
+            let (tokens, bytes, _) = self.classes[class];
             let entry = lexer.steps[x as usize * lexer.classes + class];
-            if *tokens == 0 || entry == DEAD_ENTRY {
+            if tokens == 0 || entry == DEAD_ENTRY {
                 continue;
             }
             match self.shared_with_starts(x, class, &lexer.entries[entry as usize]) {
                 Some(parts) => {
                     for (emit, group) in parts {
-                        groups.boundary(emit, self.boundaries[group as usize], bytes);
+                        groups.boundary(emit, self.boundary_of(group), &bytes);
                     }
                 }
                 None => {
                     own_classes.push(class);
-                    unite(&mut rest, bytes);
+                    unite(&mut rest, &bytes);
                 }
             }
         }
@@ -263,7 +290,7 @@ impl<'w, 'f> Builder<'w, 'f> {
 
     /// The base that does the same as `x` for most tokens.
     fn best_base(&self, x: u32, own_classes: &[usize]) -> Option<usize> {
-        let lexer = self.walker.lexer;
+        let lexer = &self.walker.lexer;
         let steps = |x: u32| &lexer.steps[x as usize * lexer.classes..][..lexer.classes];
         let agreement = |base: &Base| -> u32 {
             let (mine, theirs) = (steps(x), steps(base.x));
@@ -274,11 +301,11 @@ impl<'w, 'f> Builder<'w, 'f> {
             same.map(|&c| self.classes[c].0).sum()
         };
         let best = (0..self.bases.len()).map(|i| (agreement(&self.bases[i]), std::cmp::Reverse(i))).max()?;
-        (best.0 >= self.config.min_agreement).then_some(best.1.0)
+        (best.0 >= self.min_agreement).then_some(best.1.0)
     }
 
     fn differ_from(&mut self, base: usize, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
-        let lexer = self.walker.lexer;
+        let lexer = Arc::clone(&self.walker.lexer);
         let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
         let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
         for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
@@ -306,7 +333,7 @@ impl<'w, 'f> Builder<'w, 'f> {
             });
         }
         let alive: u32 = own.iter().map(|d| d.hi - d.lo).sum();
-        if alive <= self.config.shared_tokens {
+        if alive <= self.shared_tokens {
             recipe.own = own;
             return;
         }

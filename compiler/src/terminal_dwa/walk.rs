@@ -9,6 +9,7 @@ use super::outcomes::{Outcomes, ROOT};
 use crate::lexer::{NONE, WatchedLexer};
 use crate::vocab::{ByteSet, Trie, utf8};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Tokens `lo..hi` (token indices) of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,27 +75,28 @@ fn stays_on_characters(lexer: &WatchedLexer, x: u32) -> bool {
 }
 
 /// What a walk starts from: emissions extend the sequence from the start, or the first one selects the group.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum From {
     Boundary,
     Lexeme,
 }
 
-pub(super) struct Walker<'w, 'f> {
-    pub lexer: &'w WatchedLexer,
-    pub trie: &'w Trie,
-    pub outcomes: Outcomes<'f>,
+#[derive(Debug)]
+pub(super) struct Walker {
+    pub lexer: Arc<WatchedLexer>,
+    pub trie: Arc<Trie>,
+    pub outcomes: Outcomes,
     pub horizons: Horizons,
     /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
-    recent: Vec<([u32; 4], (u32, u32))>,
+    recent: Vec<((From, [u32; 4]), (u32, u32))>,
     /// Bytes under which each state stays as it is and emits nothing.
     pub stays: Vec<ByteSet>,
     /// States that every character beyond ASCII leads back to, with the same pending on the way.
     stays_on_characters: Vec<bool>,
 }
 
-impl<'w, 'f> Walker<'w, 'f> {
-    pub fn new(lexer: &'w WatchedLexer, trie: &'w Trie, outcomes: Outcomes<'f>) -> Self {
+impl Walker {
+    pub fn new(lexer: Arc<WatchedLexer>, trie: Arc<Trie>, outcomes: Outcomes) -> Self {
         let stays: Vec<ByteSet> = (0..lexer.state_count() as u32)
             .map(|x| {
                 let mut set = [0; 4];
@@ -109,17 +111,10 @@ impl<'w, 'f> Walker<'w, 'f> {
                 set
             })
             .collect();
-        let recent = vec![([NONE; 4], (NONE, NONE)); lexer.state_count()];
-        let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(lexer, x)).collect();
-        Walker {
-            lexer,
-            trie,
-            outcomes,
-            horizons: Horizons::new(lexer, trie.height[0]),
-            recent,
-            stays,
-            stays_on_characters,
-        }
+        let recent = vec![((From::Boundary, [NONE; 4]), (NONE, NONE)); lexer.state_count()];
+        let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(&lexer, x)).collect();
+        let horizons = Horizons::new(&lexer, trie.height[0]);
+        Walker { lexer, trie, outcomes, horizons, recent, stays, stays_on_characters }
     }
 
     pub fn start(x: u32) -> Branches {
@@ -244,7 +239,7 @@ impl<'w, 'f> Walker<'w, 'f> {
         if let [at] = &branches[..]
             && let [x] = at.states[..]
         {
-            let key = [at.first, at.node, at.pending, at.last];
+            let key = (from, [at.first, at.node, at.pending, at.last]);
             if self.recent[x as usize].0 != key {
                 let (first, node) = self.settle(from, at, &[x]);
                 let outcome = self.outcomes.outcome(node, at.last, self.lexer.live[x as usize]);
@@ -257,9 +252,14 @@ impl<'w, 'f> Walker<'w, 'f> {
             // States with the same pending go together, whatever their group.
             let mut states = at.states.clone();
             states.sort_by_key(|&x| self.lexer.live[x as usize]);
-            for same in states.chunk_by(|&a, &b| self.lexer.live[a as usize] == self.lexer.live[b as usize]) {
+            let mut rest = &states[..];
+            while let Some(&x) = rest.first() {
+                let live = self.lexer.live[x as usize];
+                let count = rest.iter().take_while(|&&x| self.lexer.live[x as usize] == live).count();
+                let (same, others) = rest.split_at(count);
                 let (first, node) = self.settle(from, at, same);
-                all.push((first, self.outcomes.outcome(node, at.last, self.lexer.live[same[0] as usize])));
+                all.push((first, self.outcomes.outcome(node, at.last, live)));
+                rest = others;
             }
         }
         all.sort_unstable();

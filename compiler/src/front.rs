@@ -1,0 +1,173 @@
+//! The stages that every schedule begins with: grammar → LR table → watched lexer → quotient.
+
+use crate::bits;
+use crate::config::Config;
+use crate::error::CompileError;
+use crate::grammar::analysis::Follow;
+use crate::grammar::ir::{Grammar, LexerMode};
+use crate::grammar::reduce::ReducedGrammar;
+use crate::lexer::{Findings, GroupedDfa, Groups, LexerError, TerminalFacts, WatchedLexer, build_watched};
+use crate::lr::{Action, LrTable};
+use crate::parser_dwa::Quotient;
+use crate::terminal_dwa::Builder;
+use crate::vocab::Trie;
+use crate::{Stages, grammar};
+use dwa_runtime::{Meta, Vocab};
+use std::sync::Arc;
+
+/// Largest number of terminals: their ids, and the end's, take 16 bits.
+const MAX_TERMINALS: usize = u16::MAX as usize - 1;
+
+/// What the first stages made.
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub grammar: Grammar,
+    pub reduced: ReducedGrammar,
+    pub table: LrTable,
+    pub groups: Groups,
+    pub facts: Arc<TerminalFacts>,
+    pub lexer: Arc<WatchedLexer>,
+    pub quotient: Arc<Quotient>,
+    /// What the author of the grammar should know.
+    pub warnings: Vec<String>,
+}
+
+impl Front {
+    /// Run the stages on a grammar in canonical IR text.
+    pub fn build(text: &str, config: &Config, stages: &mut Stages<'_>) -> Result<Self, CompileError> {
+        stages.begin("grammar")?;
+        let grammar: Grammar = serde_json::from_str(text).map_err(|e| CompileError::Malformed(e.to_string()))?;
+        if grammar.terminals.len() > MAX_TERMINALS {
+            return Err(CompileError::TooManyTerminals { found: grammar.terminals.len(), limit: MAX_TERMINALS });
+        }
+        let fallback: Vec<Option<u32>> = grammar.terminals.iter().map(|t| t.fallback).collect();
+        let reduced = grammar::epsilon::remove_hidden_recursion(grammar::reduce::validate_and_reduce(&grammar)?);
+        let follow = Follow::build(&reduced, &fallback);
+
+        stages.begin("lr_table")?;
+        let table = LrTable::build(&reduced, &fallback, config.lr)?;
+        stages.size("terminals", grammar.terminals.len());
+        stages.size("productions", reduced.productions.len());
+        stages.size("lr_states", table.state_count);
+        stages.size("lr_conflicts", table.conflicts);
+
+        stages.begin("lexer")?;
+        let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
+        let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
+        let groups = match grammar.lexer {
+            LexerMode::Basic => Groups::basic(&table),
+            LexerMode::Contextual => Groups::contextual(&grammar.terminals, &table),
+        };
+        let dfa = GroupedDfa::build(&grammar.terminals, &groups, &config.lexer).map_err(lexer_error)?;
+        let facts = Arc::new(facts(&grammar, &table, &groups, follow));
+        let (lexer, findings) = build_watched(&dfa, &facts, config.max_watched_states)
+            .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
+        if findings.nothing_begins {
+            let name = |t: u32| grammar.terminals[t as usize].name.clone();
+            return Err(CompileError::NothingBegins { terminals: bits::iter(&facts.begin).map(name).collect() });
+        }
+        let quotient = Quotient::new(&table, &groups.of_state);
+        stages.size("lr_state_classes", quotient.rows.len());
+        stages.size("terminal_classes", quotient.terminal_classes);
+        stages.size("lexer_groups", groups.members.len());
+        stages.size("lexer_dfa_states", dfa.state_count());
+        stages.size("lexer_states", lexer.state_count());
+        stages.size("lexer_states_watched", lexer.watched_states);
+        stages.size("separability_reports", findings.reports.len());
+        let warnings = warnings(&grammar, &findings);
+        let (lexer, quotient) = (Arc::new(lexer), Arc::new(quotient));
+        Ok(Front { grammar, reduced, table, groups, facts, lexer, quotient, warnings })
+    }
+
+    /// Makes the recipes of this lexer for a vocabulary.
+    pub fn recipes(&self, trie: &Arc<Trie>, config: &Config) -> Builder {
+        let terminal_class = Arc::clone(&self.quotient.terminal_class);
+        Builder::new(Arc::clone(&self.lexer), Arc::clone(trie), Arc::clone(&self.facts), terminal_class, config)
+    }
+
+    /// The scalars of an artifact.
+    pub fn meta(&self, verdicts: usize, vocab: &Vocab) -> Meta {
+        Meta {
+            terminals: self.table.terminal_count as u32,
+            nonterminals: self.table.nonterminal_count as u32,
+            productions: self.table.productions.len() as u32,
+            classes: self.lexer.classes as u32,
+            verdicts: verdicts as u32,
+            vocab_words: vocab.words() as u32,
+            groups: self.groups.members.len() as u32,
+        }
+    }
+}
+
+fn warnings(grammar: &Grammar, findings: &Findings) -> Vec<String> {
+    let name = |t: u32| grammar.terminals[t as usize].name.as_str();
+    let unusable = findings.unusable.iter().map(|&t| {
+        format!(
+            "terminal {} can never be used: another terminal always takes its place, or whatever may follow it is taken \
+             into it; texts that need it are not in the language",
+            name(t)
+        )
+    });
+    let inseparable = findings.reports.iter().map(|r| {
+        format!(
+            "after {:?} terminal {} can no longer be separated from a following {}; masks may lead to a dead end or to a \
+             lexeme that cannot end",
+            String::from_utf8_lossy(&r.text),
+            name(r.terminal),
+            name(r.follower)
+        )
+    });
+    unusable.chain(inseparable).collect()
+}
+
+fn facts(grammar: &Grammar, table: &LrTable, groups: &Groups, follow: Vec<Vec<u64>>) -> TerminalFacts {
+    let count = grammar.terminals.len();
+    let width = bits::words(count + 1);
+    let (mut ignored, mut usable) = (vec![0; width], vec![0; width]);
+    for (t, terminal) in grammar.terminals.iter().enumerate() {
+        if terminal.ignored {
+            bits::insert(&mut ignored, t as u32);
+        }
+    }
+    let mut after: Vec<Vec<(u32, Vec<u64>)>> = vec![Vec::new(); count];
+    for state in 0..table.state_count as u32 {
+        for (t, actions) in table.row(state) {
+            if t as usize >= count || bits::has(&ignored, t) {
+                continue;
+            }
+            for action in actions {
+                let Action::Shift(to) = *action else { continue };
+                bits::insert(&mut usable, t);
+                let group = groups.of_state[to as usize];
+                let after = &mut after[t as usize];
+                let i = after.iter().position(|(g, _)| *g == group).unwrap_or_else(|| {
+                    after.push((group, vec![0; width]));
+                    after.len() - 1
+                });
+                match grammar.lexer {
+                    // Every terminal takes part in every lexeme.
+                    LexerMode::Basic => after[i].1.fill(u64::MAX),
+                    LexerMode::Contextual => {
+                        table.row_terminals(to).iter().for_each(|&next| bits::insert(&mut after[i].1, next));
+                    }
+                }
+            }
+        }
+    }
+    after.iter_mut().for_each(|groups| groups.sort_unstable());
+    let mut begin = vec![0; width];
+    table.row_terminals(0).iter().for_each(|&t| bits::insert(&mut begin, t));
+    TerminalFacts { count, ignored, usable, begin, follow, after }
+}
+
+fn terminal_position(grammar: &Grammar, error: &LexerError) -> Option<(u32, u32)> {
+    let name = match error {
+        LexerError::Nullable { terminal }
+        | LexerError::EmptyLanguage { terminal }
+        | LexerError::RepeatTooLarge { terminal, .. }
+        | LexerError::TooDeep { terminal, .. }
+        | LexerError::NfaStates { terminal, .. } => Some(terminal),
+        LexerError::DfaStates { terminal, .. } | LexerError::SubsetElements { terminal, .. } => terminal.as_ref(),
+    };
+    grammar.terminals.iter().find(|t| Some(&t.name) == name)?.position
+}

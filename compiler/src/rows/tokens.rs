@@ -1,0 +1,57 @@
+//! Token sets as bitmask words.
+
+use crate::vocab::Trie;
+
+/// Collects tokens in a bitmask row.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    /// A bitmask row, all zero between uses.
+    row: Vec<u32>,
+    /// Words of it that are not zero.
+    touched: Vec<u16>,
+}
+
+impl Collector {
+    /// For rows of so many words.
+    pub fn new(words: usize) -> Self {
+        Collector { row: vec![0; words], touched: Vec::new() }
+    }
+
+    /// Add all ids of these tokens.
+    pub fn add(&mut self, trie: &Trie, intervals: impl Iterator<Item = (u32, u32)>) {
+        for (lo, hi) in intervals {
+            let ids = trie.id_start[lo as usize] as usize..trie.id_start[hi as usize] as usize;
+            for &id in &trie.ids[ids] {
+                self.add_bits((id / 32) as u16, 1 << (id % 32));
+            }
+        }
+    }
+
+    /// Add bits to a word.
+    pub fn add_bits(&mut self, word: u16, bits: u32) {
+        let sum = &mut self.row[word as usize];
+        if *sum == 0 {
+            self.touched.push(word);
+        }
+        *sum |= bits;
+    }
+
+    /// Words that are not zero.
+    pub fn words(&self) -> usize {
+        self.touched.len()
+    }
+
+    /// The row; nothing is collected afterwards.
+    pub fn take_dense(&mut self) -> Box<[u32]> {
+        self.touched.clear();
+        let zero = vec![0; self.row.len()];
+        std::mem::replace(&mut self.row, zero).into()
+    }
+
+    /// The words that are not zero, ascending, and their bits; nothing is collected afterwards.
+    pub fn take_sparse(&mut self) -> (Box<[u16]>, Box<[u32]>) {
+        self.touched.sort_unstable();
+        let bits = self.touched.iter().map(|&w| std::mem::take(&mut self.row[w as usize])).collect();
+        (self.touched.drain(..).collect(), bits)
+    }
+}
