@@ -159,11 +159,12 @@ impl<T: Default> Growing<T> {
     }
 }
 
-/// Known edges of one automaton state, in lists by class that only grow.
+/// Known edges of one automaton state: the first one, and others in lists by class that only grow.
 #[derive(Debug, Default)]
 struct State {
     always: OnceLock<u32>,
-    by_class: OnceLock<Box<[Edges]>>,
+    first: OnceLock<(u32, Edge)>,
+    others: OnceLock<Box<[Edges]>>,
 }
 
 #[derive(Debug, Default)]
@@ -192,7 +193,11 @@ impl State {
 
     #[inline]
     fn get(&self, class: u32) -> Option<&Edge> {
-        let lists = self.by_class.get()?;
+        let (first, edge) = self.first.get()?;
+        if *first == class {
+            return Some(edge);
+        }
+        let lists = self.others.get()?;
         let mut list = &lists[class as usize % Self::LISTS];
         while let Some(known) = list.0.get() {
             if known.class == class {
@@ -203,20 +208,15 @@ impl State {
         None
     }
 
+    /// Add an edge that is not there. One thread at a time does.
     fn insert(&self, class: u32, edge: Edge) {
-        let lists = self.by_class.get_or_init(|| (0..Self::LISTS).map(|_| Edges::default()).collect());
+        let Err((class, edge)) = self.first.set((class, edge)) else { return };
+        let lists = self.others.get_or_init(|| (0..Self::LISTS).map(|_| Edges::default()).collect());
         let mut list = &lists[class as usize % Self::LISTS];
-        let mut new = Some(edge);
-        loop {
-            let known = list.0.get_or_init(|| {
-                let edge = new.take().expect("an edge is put in one list only");
-                Box::new(KnownEdge { class, edge, rest: Edges::default() })
-            });
-            match new {
-                Some(_) if known.class != class => list = &known.rest,
-                _ => return,
-            }
+        while let Some(known) = list.0.get() {
+            list = &known.rest;
         }
+        list.0.get_or_init(|| Box::new(KnownEdge { class, edge, rest: Edges::default() }));
     }
 }
 

@@ -81,6 +81,9 @@ pub(super) enum From {
     Lexeme,
 }
 
+/// What a branch's class depends on besides its lexer state.
+type Place = (From, [u32; 4]);
+
 #[derive(Debug)]
 pub(super) struct Walker {
     pub lexer: Arc<WatchedLexer>,
@@ -88,7 +91,7 @@ pub(super) struct Walker {
     pub outcomes: Outcomes,
     pub horizons: Horizons,
     /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
-    recent: Vec<((From, [u32; 4]), (u32, u32))>,
+    recent: Vec<(Place, (u32, u32))>,
     /// Bytes under which each state stays as it is and emits nothing.
     pub stays: Vec<ByteSet>,
     /// States that every character beyond ASCII leads back to, with the same pending on the way.
