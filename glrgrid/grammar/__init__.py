@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from . import lark
 from .ir import GrammarIR
+
+if TYPE_CHECKING:
+    from ..sql import Catalog, Dialect, Role
 
 __all__ = ["Grammar", "GrammarWarning"]
 
@@ -80,6 +84,45 @@ class Grammar:
         for message in ir.warnings:
             warnings.warn(message, GrammarWarning, stacklevel=2)
         return cls(ir)
+
+    @classmethod
+    def from_sql(cls, dialect: str | Dialect, role: Role, catalog: Catalog) -> Grammar:
+        """The SQL that a role may say to a database: one statement, ended by one ``;``.
+
+        Parameters
+        ----------
+        dialect : str or Dialect
+            Such as ``"sqlite"``.
+        role : Role
+            What may be done.
+        catalog : Catalog
+            What there is.
+
+        Returns
+        -------
+        Grammar
+            Equal roles, catalogs and dialects give equal fingerprints.
+
+        Raises
+        ------
+        PolicyError
+            The role grants what the catalog does not have, denies an unknown clause, or leaves no statement.
+
+        Notes
+        -----
+        What the grammar enforces, and what it leaves to a check of the finished statement, is said in
+        :mod:`glrgrid.sql`.
+
+        Examples
+        --------
+        >>> from glrgrid.sql import Catalog, Role
+        >>> catalog = Catalog.from_rows([("users", "id"), ("users", "name"), ("users", "ssn"), ("salaries", "id")])
+        >>> grammar = Grammar.from_sql("sqlite", Role("analyst", {"users": ["id", "name"]}), catalog)
+        """
+        from ..sql.dialect import Dialect
+        from ..sql.grammar import compose
+
+        return cls(compose(Dialect.load(dialect) if isinstance(dialect, str) else dialect, role, catalog))
 
     @property
     def lexer(self) -> str:

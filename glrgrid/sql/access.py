@@ -1,0 +1,153 @@
+"""A role over a catalog: every grant resolved to columns, and the sets of names that follow from it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import PolicyError
+from .catalog import Catalog, Table, fold
+from .dialect import Dialect
+from .role import Columns, Role
+
+__all__ = ["Access", "TableAccess"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableAccess:
+    """What a role may do with one relation of the catalog; sets of folded column names."""
+
+    table: Table
+    select: frozenset[str]
+    insert: frozenset[str]
+    update: frozenset[str]
+    delete: bool
+
+    @property
+    def reachable(self) -> bool:
+        """Whether anything may be done with it."""
+        return bool(self.select or self.insert or self.update or self.delete)
+
+    @property
+    def hides(self) -> bool:
+        """Whether ``*`` would read a column that may not be read."""
+        return not all(fold(c.name) in self.select for c in self.table.columns if not c.hidden)
+
+    @property
+    def inserts_all(self) -> bool:
+        """Whether every column may be inserted, so that they need not be listed."""
+        return bool(self.insert) and all(fold(c.name) in self.insert for c in self.table.columns if not c.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a role may do in a database.
+
+    Attributes
+    ----------
+    tables : tuple of TableAccess
+        One for each relation of the catalog, in its order, also where nothing is granted.
+    readable_columns, hidden_columns : frozenset of str
+        Folded names of columns that some relation has and the role may, or may not, read there; implicit ones too. A
+        name may be in both.
+    relations : frozenset of str
+        Folded names of all relations that the database may know, allowed or not.
+    functions, table_functions : frozenset of str
+        What may be called.
+    """
+
+    role: Role
+    catalog: Catalog
+    dialect: Dialect
+    tables: tuple[TableAccess, ...]
+    readable_columns: frozenset[str]
+    hidden_columns: frozenset[str]
+    relations: frozenset[str]
+    functions: frozenset[str]
+    table_functions: frozenset[str]
+
+    @classmethod
+    def of(cls, role: Role, catalog: Catalog, dialect: Dialect) -> Access:
+        """Resolve a role.
+
+        Raises
+        ------
+        PolicyError
+            It grants tables or columns that the catalog does not have.
+        """
+        _check_tables(role, catalog)
+        implicit = frozenset(dialect.rules["implicit_columns"])
+        tables = tuple(_resolve(role, table, implicit) for table in catalog.tables)
+        named = [(t, frozenset(fold(c.name) for c in t.table.columns)) for t in tables]
+        everywhere = [(t, names | implicit if t.table.rowid else names) for t, names in named]
+        system = frozenset(dialect.rules["system_relations"])
+        allowed = role.allowed_functions(dialect)
+        table_functions = frozenset(dialect.rules["functions"]["safe_tables"]) | frozenset(map(fold, catalog.modules))
+        return cls(
+            role,
+            catalog,
+            dialect,
+            tables,
+            readable_columns=_union(t.select for t in tables),
+            hidden_columns=_union([*(names - t.select for t, names in everywhere), implicit])
+            if not role.implicit_columns
+            else _union(names - t.select for t, names in everywhere),
+            relations=system | _union({fold(t.name)} for t in catalog.tables) | frozenset(map(fold, catalog.modules)),
+            functions=allowed - table_functions,
+            table_functions=allowed & (table_functions | system),
+        )
+
+    def find(self, name: str, schema: str | None = None) -> TableAccess | None:
+        """The access to the relation that a name stands for; ``None`` if there is none, or the schema must be said."""
+        table = self.catalog.table(name, schema)
+        return next((t for t in self.tables if t.table is table), None) if table else None
+
+    @property
+    def hidden_names(self) -> frozenset[str]:
+        """Folded names that must not be confirmed to exist: relations without access, columns readable nowhere."""
+        reachable = _union({fold(t.table.name)} for t in self.tables if t.reachable)
+        return (self.relations - reachable) | (self.hidden_columns - self.readable_columns)
+
+    @property
+    def hides_columns(self) -> bool:
+        """Whether a relation within reach has a column that may not be read."""
+        return any(t.hides for t in self.tables if t.reachable)
+
+
+def _union(sets: Iterable[Iterable[str]]) -> frozenset[str]:
+    return frozenset(name for names in sets for name in names)
+
+
+def _check_tables(role: Role, catalog: Catalog) -> None:
+    known = {_key(table) for table in catalog.tables}
+    for name, _ in role.tables:
+        if name != "*" and name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f'; closest: "{close[0]}"' if close else ""
+            raise PolicyError(f'role "{role.name}" grants table "{name}", which the catalog does not have{hint}')
+
+
+def _key(table: Table) -> str:
+    return fold(table.name) if fold(table.schema) == "main" else fold(f"{table.schema}.{table.name}")
+
+
+def _resolve(role: Role, table: Table, implicit: frozenset[str]) -> TableAccess:
+    grant = role.grant(table.name, table.schema)
+    names = {fold(c.name) for c in table.columns}
+
+    def columns(granted: Columns) -> frozenset[str]:
+        if granted == "*":
+            return frozenset(names)
+        folded = frozenset(map(fold, granted))
+        if not folded <= names:
+            odd = sorted(folded - names)[0]
+            close = difflib.get_close_matches(odd, names, 1)
+            hint = f'; closest: "{close[0]}"' if close else ""
+            raise PolicyError(f'role "{role.name}" grants column "{odd}" of "{table.name}", which has none{hint}')
+        return folded
+
+    readable = columns(grant.select)
+    if readable and role.implicit_columns and table.rowid:
+        readable |= implicit
+    return TableAccess(table, readable, columns(grant.insert), columns(grant.update), grant.delete)

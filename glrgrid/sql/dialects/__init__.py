@@ -1,0 +1,1 @@
+"""Dialects of SQL as data: a grammar and its lexical rules each."""

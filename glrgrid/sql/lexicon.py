@@ -1,0 +1,230 @@
+"""Which words may stand in which name position, as terminals.
+
+A *slot* is a position for a name: a rule of the dialect such as ``binder``, or a pair ``(rule, table)`` for rules that
+are copied for each table. A name of the catalog or of the dialect has the set of slots that it fills; every other name
+is *new*, and all of those fill the same ones. Names that fill the same slots become one terminal, in all their spellings.
+So each lexeme is exactly one of these terminals, and which name may stand where is a matter of productions.
+
+Rank does the rest: the known names outrank the pattern of new ones, and those without any slot are known too, as the
+reject terminal ``HIDDEN_NAME``; the dialect's own ``ID`` stays in the lexer, as a reject terminal below all of them. A
+hidden name is therefore always one lexeme that nothing can use, never two shorter ones.
+
+Spellings: the bare word in any case (if it is no keyword), ``"w"``, `` `w` ``, ``[w]``, and ``'w'`` where SQLite takes a
+string for a name. Two of them have slots of their own: ``'w'`` is always a value too; and ``"w"`` is a value where no
+column is called so, hence it may stand for a column unless its name is hidden from the role.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import PolicyError
+from ..grammar.ir import Expr, Terminal
+from .access import Access
+from .catalog import fold
+
+__all__ = ["Lexicon", "Slot", "Slots"]
+
+Slot = str | tuple[str, int]
+Slots = frozenset[Slot]
+
+_LABELS = ("label", "bare_label", "column", "any_column")
+"""Slots of a name that the statement gives to a column: where it is given, and where it may be used."""
+_BINDERS = ("binder", "bare_binder")
+"""Slots of a name that the statement gives to a relation or window."""
+_NEW: Slots = frozenset({*_LABELS, *_BINDERS})
+_NO_STRING = ("column", "function")
+"""Slots in which a string is not a name."""
+_VALUE: Slots = frozenset({"string"})
+
+_WORD = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
+_LETTERS = ((65, 90), (95, 95), (97, 122), (0x80, 0x10FFFF))
+_INSIDE: Expr = ("class", ((36, 36), (48, 57), *_LETTERS))
+_CLOSING = {'"': '"', "`": "`", "[": "]", "'": "'"}
+_SPELLINGS = ("", *_CLOSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The words of a role and catalog.
+
+    Attributes
+    ----------
+    names : dict
+        The slots of every known name, folded.
+    terminals : dict
+        From a set of slots to the terminal whose words fill exactly those.
+    """
+
+    names: dict[str, Slots]
+    terminals: dict[Slots, Terminal]
+
+    @classmethod
+    def of(cls, access: Access) -> Lexicon:
+        """Compute the lexicon of a role over a catalog.
+
+        Every text of a terminal is one of the dialect's ``ID`` or ``STRING``: a name that cannot be spelt in some way
+        is left out of it there.
+
+        Raises
+        ------
+        PolicyError
+            The role may use a relation whose name several schemas have.
+        """
+        names = {name: slots for name, slots in _known_names(access).items() if slots != _NEW}
+        new = {_NEW: [_new_name(q) for q in ("", '"', "`", "[")], _in_quotes(_NEW, "'", False): [_new_name("'")]}
+        known: dict[Slots, list[Expr]] = {frozenset({"column"}): [("lit", '""')], _VALUE: [("lit", "''")]}
+        hidden = access.hidden_names
+        for name, slots in sorted(names.items()):
+            for quote in _SPELLINGS:
+                text = _spelled(name, quote, access.dialect.keywords)
+                here = _in_quotes(slots, quote, name in hidden)
+                if text is not None and here not in new:
+                    known.setdefault(here, []).append(text)
+        for prefix in access.dialect.rules["system_prefixes"]:
+            for quote in _SPELLINGS:
+                rest: Expr = ("cat", (_folded(prefix), ("repeat", _inside(quote), 0, None)))
+                known.setdefault(_in_quotes(frozenset(), quote, True), []).append(_enclosed(rest, quote))
+        ranked = [(0, known), (-1, new)]
+        terminals = {
+            slots: Terminal(_title(slots, number), ("alt", tuple(texts)), priority, reject=not slots)
+            for priority, groups in ranked
+            for number, (slots, texts) in enumerate(groups.items())
+        }
+        return cls(names, terminals)
+
+    def terminal_of_word(self, word: str) -> Slots:
+        """The slots of a bare word."""
+        return self.names.get(fold(word), _NEW)
+
+
+def _known_names(access: Access) -> dict[str, Slots]:
+    """The slots of every name of the catalog and of the dialect."""
+    rules = access.dialect.rules
+    schemas = frozenset(rules["schemas"]) | {fold(t.table.schema) for t in access.tables}
+    functions = access.dialect.known_functions | access.functions | access.table_functions
+    columns = access.readable_columns | access.hidden_columns
+    written = frozenset(name for t in access.tables for name in t.insert | t.update)
+    words = [*rules["types"], *rules["collations"]]
+    everything = (*access.relations, *schemas, *functions, *columns, *written, *words)
+    found: dict[str, set[Slot]] = {name: set() for name in everything}
+    _check_unique(access)
+    for index in range(len(access.tables)):
+        _add_table(found, index, access)
+    for name, slots in found.items():
+        if name in access.readable_columns:
+            slots.update(("column", "any_column"))
+        for slot, members in (
+            ("function", access.functions),
+            ("table_function", access.table_functions),
+            ("type_word", rules["types"]),
+            ("collation", rules["collations"]),
+        ):
+            if name in members:
+                slots.add(slot)
+        if name not in access.hidden_names and (name not in functions or slots & {"function", "column"}):
+            slots.update(_LABELS)
+        if name not in schemas | access.relations | functions | access.hidden_columns:
+            slots.update(_BINDERS)
+    return {name: frozenset(slots) for name, slots in found.items()}
+
+
+def _check_unique(access: Access) -> None:
+    tables: dict[str, list[bool]] = {}
+    for t in access.tables:
+        tables.setdefault(fold(t.table.name), []).append(t.reachable)
+    for name, reachable in tables.items():
+        if len(reachable) > 1 and any(reachable):
+            raise PolicyError(
+                f'role "{access.role.name}" may use relation "{name}", a name that several schemas have, and which of '
+                "them it means depends on the connection; rename one"
+            )
+
+
+def _add_table(found: dict[str, set[Slot]], index: int, access: Access) -> None:
+    """Fill the slots that belong to one table."""
+    table = access.tables[index]
+    relation = found[fold(table.table.name)]
+    for rule, granted in (
+        ("table_name", table.select),
+        ("inserted_table", table.insert),
+        ("updated_table", table.update),
+        ("deleted_table", table.delete),
+    ):
+        if granted:
+            relation.add((rule, index))
+            found[fold(table.table.schema)].add(("schema", index))
+    for rule, names in (
+        ("column_name", table.select),
+        ("inserted_column", table.insert),
+        ("updated_column", table.update),
+    ):
+        for name in names:
+            found[name].add((rule, index))
+
+
+def _in_quotes(slots: Slots, quote: str, hidden: bool) -> Slots:
+    """The slots of a name in one spelling, given those of the bare word."""
+    if quote == "'":
+        return slots.difference(_NO_STRING) | _VALUE
+    if quote == '"' and not hidden:
+        return slots | {"column"}
+    return slots
+
+
+def _spelled(name: str, quote: str, keywords: Iterable[str]) -> Expr | None:
+    """The texts that are a name in one spelling; ``None`` if there are none."""
+    if (not quote and (not _WORD.fullmatch(name) or name in keywords)) or (quote == "[" and "]" in name):
+        return None
+    return _enclosed(_folded(name.replace(quote, quote * 2) if quote else name), quote)
+
+
+def _new_name(quote: str) -> Expr:
+    """Any name in one spelling."""
+    if not quote:
+        return ("cat", (("class", _LETTERS), ("repeat", _INSIDE, 0, None)))
+    return _enclosed(("repeat", _inside(quote), 1, None), quote)
+
+
+def _enclosed(text: Expr, quote: str) -> Expr:
+    return ("cat", (("lit", quote), text, ("lit", _CLOSING[quote]))) if quote else text
+
+
+def _inside(quote: str) -> Expr:
+    """One character of a name, as it is written in quotes."""
+    if not quote:
+        return _INSIDE
+    closing = ord(_CLOSING[quote])
+    others: Expr = ("class", ((1, closing - 1), (closing + 1, 0xD7FF), (0xE000, 0x10FFFF)))
+    return others if quote == "[" else ("alt", (("lit", quote * 2), others))
+
+
+def _folded(text: str) -> Expr:
+    """A text in any case of its ASCII letters."""
+    parts: list[Expr] = []
+    for c in text:
+        if c.isascii() and c.isalpha():
+            parts.append(("class", ((ord(c.upper()),) * 2, (ord(c.lower()),) * 2)))
+        elif parts and parts[-1][0] == "lit":
+            parts[-1] = ("lit", parts[-1][1] + c)
+        else:
+            parts.append(("lit", c))
+    return ("cat", tuple(parts))
+
+
+def _title(slots: Slots, number: int) -> str:
+    """What people call the words of a terminal."""
+    kinds = {slot if isinstance(slot, str) else slot[0] for slot in slots}
+    quoted = "QUOTED_" if "string" in kinds else ""
+    if not slots:
+        return "HIDDEN_NAME"
+    if slots == _VALUE:
+        return "STRING_VALUE"
+    if kinds <= _NEW | _VALUE:
+        return f"NEW_{quoted}NAME" if "binder" in kinds else f"{quoted}NAME_{number}"
+    for kind, what in (("table_name", "TABLE"), ("column_name", "COLUMN"), ("function", "FUNCTION")):
+        if kind in kinds:
+            return f"{quoted}{what}_{number}"
+    return f"{quoted}NAME_{number}"

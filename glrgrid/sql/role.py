@@ -1,0 +1,235 @@
+"""Who may do what: an immutable policy, from Python or TOML, and the part of a dialect that it leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import PolicyError
+from ..grammar.ir import GrammarIR
+from .catalog import fold
+from .dialect import Dialect
+from .projection import without
+
+__all__ = ["VERBS", "Grant", "Role"]
+
+VERBS = ("select", "insert", "update", "delete")
+Columns = tuple[str, ...] | Literal["*"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What may be done with one table: the columns that may be read, inserted and updated (``"*"``: all), and whether
+    rows may be deleted."""
+
+    select: Columns = ()
+    insert: Columns = ()
+    update: Columns = ()
+    delete: bool = False
+
+    def __post_init__(self) -> None:
+        for verb in VERBS[:3]:
+            object.__setattr__(self, verb, _columns(getattr(self, verb), verb))
+        if not isinstance(self.delete, bool):
+            raise PolicyError(f"grant: delete is {self.delete!r}; expected True or False")
+
+    @classmethod
+    def of(cls, columns: object) -> Grant:
+        """All verbs on some columns (of all columns if ``"*"``, which includes deleting)."""
+        listed = _columns(columns, "table")
+        return cls(listed, listed, listed, listed == "*")
+
+    def only(self, verbs: Iterable[str]) -> Grant:
+        """The part of it that these verbs need."""
+        kept = set(verbs)
+        return Grant(
+            *(getattr(self, verb) if verb in kept else () for verb in VERBS[:3]),
+            delete=self.delete and "delete" in kept,
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Role:
+    """A role; immutable, and equal to another one with the same contents.
+
+    Parameters
+    ----------
+    name : str
+        For people.
+    tables : mapping
+        Table names (``"schema.table"`` where the schema is not ``main``) to what is granted: ``"*"`` or a list of columns,
+        for all ``verbs``, or a :class:`Grant`. The name ``"*"`` stands for all tables that are not listed.
+    verbs : iterable of str
+        Out of ``select``, ``insert``, ``update``, ``delete``. What a :class:`Grant` gives beyond them is not granted.
+    functions : iterable of str, optional
+        What may be called; table functions too. Default: what the dialect lists as safe.
+    deny : iterable of str
+        Clauses that may not be used: keys of the dialect's ``[clauses]``, such as ``"recursive_cte"``.
+    row_limit : int, optional
+        Statements that read must end with ``LIMIT n``, n at most this.
+    implicit_columns : bool
+        Whether the implicit columns of readable tables (``rowid`` and the like) may be read.
+
+    Raises
+    ------
+    PolicyError
+        Something of this is malformed.
+    """
+
+    name: str
+    tables: tuple[tuple[str, Grant], ...]
+    verbs: tuple[str, ...]
+    functions: tuple[str, ...] | None
+    deny: tuple[str, ...]
+    row_limit: int | None
+    implicit_columns: bool
+
+    def __init__(
+        self,
+        name: str,
+        tables: Mapping[str, Grant | str | Iterable[str]],
+        verbs: Iterable[str] = ("select",),
+        functions: Iterable[str] | None = None,
+        deny: Iterable[str] = (),
+        row_limit: int | None = None,
+        implicit_columns: bool = False,
+    ) -> None:
+        chosen = set(_names(verbs, "verbs"))
+        if not chosen or not chosen <= set(VERBS):
+            raise PolicyError(f'role "{name}": verbs are {sorted(chosen)}; expected some of {", ".join(VERBS)}')
+        limited = isinstance(row_limit, int) and not isinstance(row_limit, bool) and row_limit > 0
+        if row_limit is not None and not limited:
+            raise PolicyError(f'role "{name}": row_limit is {row_limit!r}; expected a number above 0')
+        if not isinstance(tables, Mapping):
+            raise PolicyError(f'role "{name}": tables are no table of names and grants')
+        grants = {
+            fold(t): (g if isinstance(g, Grant) else Grant.of(g)).only(chosen) for t, g in tables.items()
+        }
+        if len(grants) != len(tables):
+            raise PolicyError(f'role "{name}": a table is listed twice, in different cases')
+        values = {
+            "name": name,
+            "tables": tuple(sorted(grants.items())),
+            "verbs": tuple(verb for verb in VERBS if verb in chosen),
+            "functions": None if functions is None else _names(functions, "functions"),
+            "deny": _names(deny, "deny"),
+            "row_limit": row_limit,
+            "implicit_columns": bool(implicit_columns),
+        }
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    @classmethod
+    def admin(cls, name: str = "admin") -> Role:
+        """A role that may do everything the dialect has, to every table."""
+        return cls(name, {"*": "*"}, VERBS)
+
+    @classmethod
+    def from_toml(cls, source: str | os.PathLike[str]) -> Role:
+        """Read a role from TOML: a path, or the text itself.
+
+        Keys are the parameters of :class:`Role`; a table's grant is ``"*"``, a list of columns, or a table with the
+        keys of :class:`Grant`.
+
+        Raises
+        ------
+        PolicyError
+            The file is missing or malformed, or has a key that means nothing.
+
+        Examples
+        --------
+        >>> role = Role.from_toml('''
+        ... name = "analyst"
+        ... row_limit = 1000
+        ... [tables]
+        ... orders = "*"
+        ... users = ["id", "name"]
+        ... ''')
+        >>> role.grant("users").select
+        ('id', 'name')
+        """
+        try:
+            is_text = isinstance(source, str) and ("\n" in source or "=" in source)
+            value = tomllib.loads(str(source) if is_text else Path(source).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise PolicyError(f"role: cannot read the TOML: {error}") from None
+        known = {f.name for f in fields(cls)}
+        if not {"name", "tables"} <= value.keys() <= known:
+            odd = sorted(value.keys() - known) or sorted({"name", "tables"} - value.keys())
+            raise PolicyError(f"role: key {odd[0]!r} is unknown or missing; the keys are: {', '.join(sorted(known))}")
+        if isinstance(value["tables"], dict):
+            value["tables"] = {t: _grant(t, g) for t, g in value["tables"].items()}
+        return cls(**value)
+
+    def grant(self, table: str, schema: str = "main") -> Grant:
+        """What is granted on a table; nothing if it is not listed."""
+        grants = dict(self.tables)
+        name = fold(table) if fold(schema) == "main" else fold(f"{schema}.{table}")
+        return grants.get(name) or grants.get("*") or Grant()
+
+    def project(self, dialect: Dialect) -> GrammarIR:
+        """The part of a dialect's grammar that the role leaves, whatever the catalog: no nonterminal of what it denies
+        remains, all terminals do.
+
+        Raises
+        ------
+        PolicyError
+            No statement is left, or a denied clause is unknown.
+        """
+        return without(dialect.ir, self.dropped(dialect), f'role "{self.name}"')
+
+    def dropped(self, dialect: Dialect) -> frozenset[str]:
+        """Names of the productions that the role denies."""
+        clauses = dialect.rules["clauses"]
+        unknown = sorted(set(self.deny) - clauses.keys())
+        if unknown:
+            known = ", ".join(clauses)
+            raise PolicyError(f'role "{self.name}" denies unknown clause "{unknown[0]}"; there are: {known}')
+        dropped = {verb for verb in VERBS if verb not in self.verbs}
+        dropped |= {name for clause in self.deny for name in clauses[clause]}
+        allowed = self.allowed_functions(dialect)
+        operators = dialect.rules["operators"]
+        dropped |= {operator for operator, needed in operators.items() if not allowed.issuperset(needed)}
+        dropped.add("select" if self.row_limit is not None else "limited_select")
+        return frozenset(dropped)
+
+    def allowed_functions(self, dialect: Dialect) -> frozenset[str]:
+        """Folded names of what may be called."""
+        return dialect.safe_functions if self.functions is None else frozenset(map(fold, self.functions))
+
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b (256 bits, hex) of everything but the name."""
+        value = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name"}
+        text = json.dumps(value, default=lambda g: [g.select, g.insert, g.update, g.delete])
+        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def _columns(value: object, what: str) -> Columns:
+    if value == "*":
+        return "*"
+    return _names(value, what)
+
+
+def _names(value: object, what: str) -> tuple[str, ...]:
+    listed = [] if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable) else list(value)
+    if isinstance(value, (str, Mapping)) or not all(isinstance(name, str) and name for name in listed):
+        raise PolicyError(f"{what}: expected a list of names, found {value!r}")
+    return tuple(sorted(set(listed)))
+
+
+def _grant(table: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    known = {f.name for f in fields(Grant)}
+    if not value.keys() <= known:
+        odd = sorted(value.keys() - known)[0]
+        hint = f"; write the name of a table that is not in schema main in quotes: [tables.\"{table}.{odd}\"]"
+        raise PolicyError(f'role: table "{table}" has unknown key "{odd}"{hint}')
+    return Grant(**value)
