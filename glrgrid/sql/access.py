@@ -37,7 +37,9 @@ class TableAccess:
     @property
     def inserts_all(self) -> bool:
         """Whether every column may be inserted, so that they need not be listed."""
-        return bool(self.insert) and all(fold(c.name) in self.insert for c in self.table.columns if not c.hidden)
+        return bool(self.insert) and all(
+            fold(c.name) in self.insert for c in self.table.columns if not c.hidden
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ class Access:
         everywhere = [(t, names | implicit if t.table.rowid else names) for t, names in named]
         system = frozenset(dialect.rules["system_relations"])
         allowed = role.allowed_functions(dialect)
-        table_functions = frozenset(dialect.rules["functions"]["safe_tables"]) | frozenset(map(fold, catalog.modules))
+        table_functions = frozenset(dialect.rules["functions"]["safe_tables"]) | frozenset(
+            map(fold, catalog.modules)
+        )
         return cls(
             role,
             catalog,
@@ -93,7 +97,9 @@ class Access:
             hidden_columns=_union([*(names - t.select for t, names in everywhere), implicit])
             if not role.implicit_columns
             else _union(names - t.select for t, names in everywhere),
-            relations=system | _union({fold(t.name)} for t in catalog.tables) | frozenset(map(fold, catalog.modules)),
+            relations=system
+            | _union({fold(t.name)} for t in catalog.tables)
+            | frozenset(map(fold, catalog.modules)),
             functions=allowed - table_functions,
             table_functions=allowed & (table_functions | system),
         )
@@ -125,7 +131,9 @@ def _check_tables(role: Role, catalog: Catalog) -> None:
         if name != "*" and name not in known:
             close = difflib.get_close_matches(name, known, 1)
             hint = f'; closest: "{close[0]}"' if close else ""
-            raise PolicyError(f'role "{role.name}" grants table "{name}", which the catalog does not have{hint}')
+            raise PolicyError(
+                f'role "{role.name}" grants table "{name}", which the catalog does not have{hint}'
+            )
 
 
 def _key(table: Table) -> str:
@@ -144,7 +152,9 @@ def _resolve(role: Role, table: Table, implicit: frozenset[str]) -> TableAccess:
             odd = sorted(folded - names)[0]
             close = difflib.get_close_matches(odd, names, 1)
             hint = f'; closest: "{close[0]}"' if close else ""
-            raise PolicyError(f'role "{role.name}" grants column "{odd}" of "{table.name}", which has none{hint}')
+            raise PolicyError(
+                f'role "{role.name}" grants column "{odd}" of "{table.name}", which has none{hint}'
+            )
         return folded
 
     readable = columns(grant.select)

@@ -112,41 +112,21 @@ class Catalog:
 
     @classmethod
     def from_ddl(cls, text: str, dialect: str = "sqlite") -> Catalog:
-        """Read CREATE TABLE statements (with sqlglot).
+        """Read definitions.
 
-        Views are refused, since their columns are not written down: use :meth:`from_sqlite`, or :meth:`from_rows`.
+        Parameters
+        ----------
+        text : str
+            CREATE statements. SQLite's are run in a database in memory, so that they mean what they mean there.
+        dialect : str
+            Any other dialect is read by sqlglot: CREATE TABLE statements with written columns.
 
         Raises
         ------
         PolicyError
             The text is malformed, or creates what has no written list of columns.
         """
-        import sqlglot
-        from sqlglot import exp
-
-        try:
-            statements = sqlglot.parse(text, read=dialect)
-        except sqlglot.errors.SqlglotError as error:
-            raise PolicyError(f"catalog: cannot read the definitions: {error}") from None
-        tables = []
-        for statement in statements:
-            if not isinstance(statement, exp.Create) or statement.kind not in ("TABLE", "VIEW"):
-                continue
-            shape = statement.this
-            if not isinstance(shape, exp.Schema) or statement.kind == "VIEW":
-                raise PolicyError(
-                    f'catalog: "{statement.this.name}" has no written columns; read them with '
-                    "Catalog.from_sqlite, or list them with Catalog.from_rows"
-                )
-            columns = [
-                Column(c.name, c.kind.sql(dialect) if c.kind else "") for c in shape.find_all(exp.ColumnDef)
-            ]
-            properties = statement.args.get("properties")
-            rowid = "WITHOUT ROWID" not in (properties.sql(dialect).upper() if properties else "")
-            tables.append(Table(shape.this.name, tuple(columns), shape.this.db or "main", rowid=rowid))
-        if not tables:
-            raise PolicyError("catalog: the text has no CREATE TABLE statement")
-        return cls(tuple(tables))
+        return cls(tuple(_run(text) if dialect == "sqlite" else _parse(text, dialect)))
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[str, ...] | Mapping[str, Any]]) -> Catalog:
@@ -164,7 +144,7 @@ class Catalog:
                 place = (row.get("table_schema") or "main", row["table_name"])
                 column = Column(row["column_name"], row.get("data_type") or "")
             else:
-                place, column = ("main", row[0]), Column(*row[1:])
+                place, column = ("main", row[0]), Column(row[1], row[2] if len(row) > 2 else "")
             found.setdefault(place, []).append(column)
         return cls(tuple(Table(name, tuple(cs), schema) for (schema, name), cs in found.items()))
 
@@ -223,3 +203,36 @@ def _tables(connection: sqlite3.Connection) -> Iterator[Table]:
 
 def _modules(connection: sqlite3.Connection) -> list[str]:
     return sorted(name for (name,) in connection.execute("SELECT name FROM pragma_module_list"))
+
+
+def _run(text: str) -> Iterator[Table]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.set_authorizer(lambda action, *_: action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH))
+        try:
+            connection.executescript(text)
+            connection.set_authorizer(None)
+            yield from _tables(connection)
+        except sqlite3.Error as error:
+            raise PolicyError(f"catalog: cannot read the definitions: {error}") from None
+
+
+def _parse(text: str, dialect: str) -> Iterator[Table]:
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        statements = sqlglot.parse(text, read=dialect)
+    except (sqlglot.errors.SqlglotError, ValueError) as error:
+        raise PolicyError(f"catalog: cannot read the definitions: {error}") from None
+    for statement in statements:
+        if isinstance(statement, exp.Create) and statement.kind not in ("TABLE", "VIEW"):
+            continue
+        shape = statement.this if isinstance(statement, exp.Create) and statement.kind == "TABLE" else None
+        if not isinstance(shape, exp.Schema):
+            raise PolicyError(
+                f'catalog: cannot read the columns of "{str(statement)[:60]}"; list them with Catalog.from_rows'
+            )
+        columns = [
+            Column(c.name, c.kind.sql(dialect) if c.kind else "") for c in shape.find_all(exp.ColumnDef)
+        ]
+        yield Table(shape.this.name, tuple(columns), shape.this.db or "main", rowid=False)

@@ -1,8 +1,8 @@
 """One grammar out of a dialect, a role and a catalog.
 
 Three steps: the role drops productions; rules that belong to one table are copied for each, so that a name is checked
-together with its table (``users.ssn``, the columns of an INSERT); and the slots get the lexicon's terminals. Terminals are
-only ever added, so bytes are cut into lexemes as the dialect does.
+together with its table (``users.ssn``, the columns of an INSERT); and the slots get the lexicon's terminals. Terminals
+are only ever added, so bytes are cut into lexemes as the dialect does.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class _Composer:
 
     def _dropped(self) -> set[str]:
         dropped = set(self._access.role.dropped(self._access.dialect))
+        if self._access.role.row_limit is not None:
+            dropped.add("row_count")
         if self._access.hides_columns:
             dropped.update(_WHOLE_ROW)
         tables = [self._access.tables[i] for i in self._reachable]
@@ -89,7 +91,9 @@ class _Composer:
                 continue
             if lhs not in self._per_table:
                 yield production
-                if self._is_helper(production) and any(~s in self._per_table for s in production.rhs if s < 0):
+                if self._is_helper(production) and any(
+                    ~s in self._per_table for s in production.rhs if s < 0
+                ):
                     raise InternalError(f"{self._names[lhs]} uses a rule that is copied for each table")
                 continue
             for table in self._reachable:
@@ -118,7 +122,7 @@ class _Composer:
             listed = self._names.index("word")
             for keyword in (p.rhs[0] for p in self._ir.productions if p.lhs == listed):
                 if keyword >= 0 and self._terminals[keyword].literal:
-                    words.append((keyword, self._lexicon.terminal_of_word(self._terminals[keyword].name)))
+                    words.append((keyword, self._lexicon.slots(self._terminals[keyword].name)))
         for terminal, slots in words:
             if rule in slots:
                 yield Production(lhs, (terminal,), rule)
@@ -141,7 +145,7 @@ class _Composer:
         identifier = by_name["ID"]
         for index, terminal in enumerate(self._terminals):
             if terminal.fallback == identifier:
-                slots = self._lexicon.terminal_of_word(terminal.name)
+                slots = self._lexicon.slots(terminal.name)
                 self._terminals[index] = replace(terminal, fallback=self._words[slots] if slots else None)
         for name in ("ID", "STRING"):
             old = self._terminals[by_name[name]]

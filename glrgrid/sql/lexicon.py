@@ -2,15 +2,15 @@
 
 A *slot* is a position for a name: a rule of the dialect such as ``binder``, or a pair ``(rule, table)`` for rules that
 are copied for each table. A name of the catalog or of the dialect has the set of slots that it fills; every other name
-is *new*, and all of those fill the same ones. Names that fill the same slots become one terminal, in all their spellings.
-So each lexeme is exactly one of these terminals, and which name may stand where is a matter of productions.
+is *new*, and all of those fill the same ones. Names that fill the same slots become one terminal, in all their
+spellings. So each lexeme is exactly one of these terminals, and which name may stand where is a matter of productions.
 
 Rank does the rest: the known names outrank the pattern of new ones, and those without any slot are known too, as the
 reject terminal ``HIDDEN_NAME``; the dialect's own ``ID`` stays in the lexer, as a reject terminal below all of them. A
 hidden name is therefore always one lexeme that nothing can use, never two shorter ones.
 
-Spellings: the bare word in any case (if it is no keyword), ``"w"``, `` `w` ``, ``[w]``, and ``'w'`` where SQLite takes a
-string for a name. Two of them have slots of their own: ``'w'`` is always a value too; and ``"w"`` is a value where no
+Spellings: the bare word in any case (if it is no keyword), ``"w"``, `` `w` ``, ``[w]``, and ``'w'`` where SQLite takes
+a string for a name. Two of them have slots of their own: ``'w'`` is always a value too; and ``"w"`` is a value where no
 column is called so, hence it may stand for a column unless its name is hidden from the role.
 """
 
@@ -74,7 +74,10 @@ class Lexicon:
             The role may use a relation whose name several schemas have.
         """
         names = {name: slots for name, slots in _known_names(access).items() if slots != _NEW}
-        new = {_NEW: [_new_name(q) for q in ("", '"', "`", "[")], _in_quotes(_NEW, "'", False): [_new_name("'")]}
+        new = {
+            _NEW: [_new_name(q) for q in ("", '"', "`", "[")],
+            _in_quotes(_NEW, "'", False): [_new_name("'")],
+        }
         known: dict[Slots, list[Expr]] = {frozenset({"column"}): [("lit", '""')], _VALUE: [("lit", "''")]}
         hidden = access.hidden_names
         for name, slots in sorted(names.items()):
@@ -95,9 +98,9 @@ class Lexicon:
         }
         return cls(names, terminals)
 
-    def terminal_of_word(self, word: str) -> Slots:
-        """The slots of a bare word."""
-        return self.names.get(fold(word), _NEW)
+    def slots(self, name: str) -> Slots:
+        """The slots of a name that is given as a bare word, in backquotes or in brackets."""
+        return self.names.get(fold(name), _NEW)
 
 
 def _known_names(access: Access) -> dict[str, Slots]:

@@ -1,5 +1,5 @@
-"""Parts of a grammar: productions go by name, then what has become useless; terminals always stay, so that the part cuts
-bytes into lexemes as the whole does."""
+"""Parts of a grammar: productions go by name, then what has become useless; terminals always stay, so that the part
+cuts bytes into lexemes as the whole does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def reduced(ir: GrammarIR, unwanted: Callable[[Production], bool], who: str) -> 
     barren, _ = find_useless(ir.start, count, productions, dead)
     if ir.start in barren:
         raise PolicyError(f"{who} leaves no statement at all; grant a verb and a table, or deny less")
-    productions = tuple(p for p in productions if p.lhs not in barren and not any(~s in barren for s in p.rhs if s < 0))
+    productions = tuple(
+        p for p in productions if p.lhs not in barren and not any(~s in barren for s in p.rhs if s < 0)
+    )
     _, unreachable = find_useless(ir.start, count, productions, dead)
     kept = [index for index in range(count) if index not in barren and index not in unreachable]
     number = {old: new for new, old in enumerate(kept)}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -45,12 +45,14 @@ class Grant:
         listed = _columns(columns, "table")
         return cls(listed, listed, listed, listed == "*")
 
-    def only(self, verbs: Iterable[str]) -> Grant:
+    def only(self, verbs: Collection[str]) -> Grant:
         """The part of it that these verbs need."""
-        kept = set(verbs)
+        none: Columns = ()
         return Grant(
-            *(getattr(self, verb) if verb in kept else () for verb in VERBS[:3]),
-            delete=self.delete and "delete" in kept,
+            self.select if "select" in verbs else none,
+            self.insert if "insert" in verbs else none,
+            self.update if "update" in verbs else none,
+            self.delete and "delete" in verbs,
         )
 
 
@@ -63,8 +65,8 @@ class Role:
     name : str
         For people.
     tables : mapping
-        Table names (``"schema.table"`` where the schema is not ``main``) to what is granted: ``"*"`` or a list of columns,
-        for all ``verbs``, or a :class:`Grant`. The name ``"*"`` stands for all tables that are not listed.
+        Table names (``"schema.table"`` where the schema is not ``main``) to what is granted: ``"*"`` or a list of
+        columns, for all ``verbs``, or a :class:`Grant`. The name ``"*"`` stands for all tables that are not listed.
     verbs : iterable of str
         Out of ``select``, ``insert``, ``update``, ``delete``. What a :class:`Grant` gives beyond them is not granted.
     functions : iterable of str, optional
@@ -102,7 +104,9 @@ class Role:
     ) -> None:
         chosen = set(_names(verbs, "verbs"))
         if not chosen or not chosen <= set(VERBS):
-            raise PolicyError(f'role "{name}": verbs are {sorted(chosen)}; expected some of {", ".join(VERBS)}')
+            raise PolicyError(
+                f'role "{name}": verbs are {sorted(chosen)}; expected some of {", ".join(VERBS)}'
+            )
         limited = isinstance(row_limit, int) and not isinstance(row_limit, bool) and row_limit > 0
         if row_limit is not None and not limited:
             raise PolicyError(f'role "{name}": row_limit is {row_limit!r}; expected a number above 0')
@@ -162,7 +166,9 @@ class Role:
         known = {f.name for f in fields(cls)}
         if not {"name", "tables"} <= value.keys() <= known:
             odd = sorted(value.keys() - known) or sorted({"name", "tables"} - value.keys())
-            raise PolicyError(f"role: key {odd[0]!r} is unknown or missing; the keys are: {', '.join(sorted(known))}")
+            raise PolicyError(
+                f"role: key {odd[0]!r} is unknown or missing; the keys are: {', '.join(sorted(known))}"
+            )
         if isinstance(value["tables"], dict):
             value["tables"] = {t: _grant(t, g) for t, g in value["tables"].items()}
         return cls(**value)
@@ -230,6 +236,6 @@ def _grant(table: str, value: Any) -> Any:
     known = {f.name for f in fields(Grant)}
     if not value.keys() <= known:
         odd = sorted(value.keys() - known)[0]
-        hint = f"; write the name of a table that is not in schema main in quotes: [tables.\"{table}.{odd}\"]"
+        hint = f'; write the name of a table that is not in schema main in quotes: [tables."{table}.{odd}"]'
         raise PolicyError(f'role: table "{table}" has unknown key "{odd}"{hint}')
     return Grant(**value)
