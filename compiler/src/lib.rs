@@ -15,6 +15,7 @@ mod error;
 mod front;
 pub mod grammar;
 mod lazy;
+pub mod json_schema;
 pub mod lexer;
 pub mod lr;
 pub mod parser_dwa;

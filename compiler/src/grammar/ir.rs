@@ -17,6 +17,8 @@ pub enum Expr {
     Bytes(Vec<u8>),
     /// One code point out of inclusive ranges; surrogates never match.
     Class(Vec<(u32, u32)>),
+    /// One code point out of inclusive ranges, in any of its spellings in a JSON string; surrogates never match.
+    JsonClass(Vec<(u32, u32)>),
     /// One byte out of inclusive ranges.
     ByteClass(Vec<(u8, u8)>),
     /// Concatenation; of nothing, the empty string.
@@ -29,6 +31,17 @@ pub enum Expr {
     And(Vec<Expr>),
     /// Complement within all byte strings.
     Not(Box<Expr>),
+    /// What an automaton accepts; it begins in state 0, and with no states accepts nothing.
+    Graph(Vec<GraphState>),
+}
+
+/// A state of an [`Expr::Graph`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct GraphState {
+    /// May the text end here?
+    pub accepting: bool,
+    /// What leads to which state; no label matches the empty string.
+    pub edges: Vec<(Expr, u32)>,
 }
 
 /// Nesting of a terminal expression beyond which a grammar is refused: deeper ones only come from hostile input.
@@ -74,6 +87,7 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
         "lit" => Expr::Bytes(arg(1)?.as_str().ok_or("literal is not a string")?.as_bytes().to_vec()),
         "bytes" => Expr::Bytes(list(1)?.iter().map(|v| number(v, 255).map(|b| b as u8)).collect::<Result<_, _>>()?),
         "class" => Expr::Class(ranges(0x10FFFF)?),
+        "jsonclass" => Expr::JsonClass(ranges(0x10FFFF)?),
         "byteclass" => Expr::ByteClass(ranges(255)?.into_iter().map(|(l, h)| (l as u8, h as u8)).collect()),
         "cat" => Expr::Cat(children()?),
         "alt" => Expr::Alt(children()?),
@@ -89,6 +103,21 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
                 return Err(format!("repeat {min} to {max:?} is empty"));
             }
             Expr::Repeat(Box::new(expr_from_value(arg(1)?, depth + 1)?), min, max)
+        }
+        "graph" => {
+            let states = list(1)?;
+            let last = (states.len() as u64).saturating_sub(1);
+            let edge = |edge: &Value| match edge.as_array().map(Vec::as_slice) {
+                Some([label, to]) => Ok((expr_from_value(label, depth + 1)?, number(to, last)?)),
+                _ => Err(format!("edge {edge} is not a pair in expression {tag:?}")),
+            };
+            let state = |state: &Value| match state.as_array().map(Vec::as_slice) {
+                Some([Value::Bool(accepting), Value::Array(edges)]) => {
+                    Ok(GraphState { accepting: *accepting, edges: edges.iter().map(edge).collect::<Result<_, _>>()? })
+                }
+                _ => Err(format!("a state is not a flag and a list of edges in expression {tag:?}")),
+            };
+            Expr::Graph(states.iter().map(state).collect::<Result<_, _>>()?)
         }
         other => return Err(format!("unknown expression tag {other:?}")),
     })

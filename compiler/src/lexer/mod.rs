@@ -2,8 +2,8 @@
 //!
 //! The stages, each a pure function in its own file:
 //!
-//! 1. `nfa`: an [`Expr`](crate::grammar::ir::Expr) becomes a Thompson NFA over byte ranges; `utf8` turns code-point
-//!    classes into small shared byte automata, `boolean` computes `&` and `~` on automata of the operands;
+//! 1. `nfa`: an [`Expr`](crate::grammar::ir::Expr) becomes a Thompson NFA over byte ranges; `utf8` and `json_class` turn
+//!    code-point classes into small shared byte automata, `boolean` computes `&` and `~` on automata of the operands;
 //! 2. `determinize`: subset construction over byte classes, keyed by the NFA states that matter;
 //! 3. `minimize`: Hopcroft's partition refinement, then the coarsest byte classes, then breadth-first numbering.
 //!
@@ -23,6 +23,7 @@
 mod boolean;
 mod determinize;
 mod groups;
+mod json_class;
 mod minimize;
 mod nfa;
 mod separability;

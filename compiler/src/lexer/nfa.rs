@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 
 use super::determinize::{Dfa, determinize};
 use super::minimize::minimize;
-use super::{DEAD, LexerError, LexerLimits, boolean, utf8};
-use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, TerminalId};
+use super::{DEAD, LexerError, LexerLimits, boolean, json_class, utf8};
+use crate::grammar::ir::{Expr, GraphState, MAX_EXPR_DEPTH, TerminalId};
 
 /// One transition: bytes `lo..=hi` to `target`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -184,7 +184,12 @@ enum Kind<'a> {
     Cat(Vec<Node<'a>>),
     Alt(Vec<Node<'a>>),
     Repeat(Box<Node<'a>>, u32, Option<u32>),
+    /// States that an accepting one can be reached from, the first one the start: accepting or not, and its edges.
+    Graph(Vec<(bool, Edges<'a>)>),
 }
+
+/// Labels and the states they lead to.
+type Edges<'a> = Vec<(Rc<Node<'a>>, u32)>;
 
 const EPSILON: Node<'static> = Node { kind: Kind::Bytes(&[]), nullable: true, size: 0 };
 
@@ -227,7 +232,7 @@ pub(super) struct Builder<'a> {
     limits: &'a LexerLimits,
     /// Name of the terminal under construction.
     terminal: &'a str,
-    classes: FxHashMap<&'a [(u32, u32)], Option<Rc<Fragment>>>,
+    classes: FxHashMap<&'a Expr, Option<Rc<Fragment>>>,
 }
 
 impl<'a> Builder<'a> {
@@ -265,7 +270,11 @@ impl<'a> Builder<'a> {
                 Some(Node { kind: Kind::Bytes(bytes), nullable: bytes.is_empty(), size: bytes.len() as u64 })
             }
             Expr::Class(ranges) => {
-                let class = self.classes.entry(ranges).or_insert_with(|| utf8::class(ranges).map(Rc::new));
+                let class = self.classes.entry(expr).or_insert_with(|| utf8::class(ranges).map(Rc::new));
+                class.clone().map(Node::fragment)
+            }
+            Expr::JsonClass(ranges) => {
+                let class = self.classes.entry(expr).or_insert_with(|| json_class::class(ranges).map(Rc::new));
                 class.clone().map(Node::fragment)
             }
             Expr::ByteClass(ranges) => Fragment::byte_class(ranges).map(|f| Node::fragment(Rc::new(f))),
@@ -295,7 +304,44 @@ impl<'a> Builder<'a> {
                 };
                 Fragment::from_dfa(&minimize(dfa)).map(|f| Node::fragment(Rc::new(f)))
             }
+            Expr::Graph(states) => self.lower_graph(states, depth)?,
         })
+    }
+
+    fn lower_graph(&mut self, states: &'a [GraphState], depth: usize) -> Result<Option<Node<'a>>, LexerError> {
+        let mut labels: FxHashMap<&Expr, Option<Rc<Node<'a>>>> = FxHashMap::default();
+        let mut edges = Vec::with_capacity(states.len());
+        for state in states {
+            let mut kept = Vec::with_capacity(state.edges.len());
+            for (label, target) in &state.edges {
+                if !labels.contains_key(label) {
+                    let node = self.lower(label, depth + 1)?;
+                    if node.as_ref().is_some_and(|node| node.nullable) {
+                        return Err(LexerError::Nullable { terminal: self.terminal.to_owned() });
+                    }
+                    labels.insert(label, node.map(Rc::new));
+                }
+                kept.extend(labels[label].clone().map(|node| (node, *target)));
+            }
+            edges.push(kept);
+        }
+        let number = useful_states(states, &edges);
+        if number.first().is_none_or(Option::is_none) {
+            return Ok(None);
+        }
+        let kept = states.iter().zip(edges).zip(&number).filter(|(_, number)| number.is_some());
+        let graph: Vec<(bool, Vec<_>)> = kept
+            .map(|((state, edges), _)| {
+                let edges = edges.into_iter().filter_map(|(node, to)| Some((node, number[to as usize]?)));
+                (state.accepting, edges.collect())
+            })
+            .collect();
+        if graph[0].1.is_empty() {
+            return Ok(Some(EPSILON));
+        }
+        let labels = graph.iter().flat_map(|(_, edges)| edges).map(|(node, _)| node.size);
+        let size = labels.fold(graph.len() as u64, u64::saturating_add);
+        Ok(Some(Node { nullable: graph[0].0, kind: Kind::Graph(graph), size }))
     }
 
     fn lower_and(&mut self, parts: &'a [Expr], depth: usize) -> Result<Option<Node<'a>>, LexerError> {
@@ -376,7 +422,29 @@ impl<'a> Builder<'a> {
                 self.nfa.push(union)
             }
             Kind::Repeat(body, min, max) => self.emit_repeat(body, *min, *max, next)?,
+            Kind::Graph(states) => self.emit_graph(states, next)?,
         })
+    }
+
+    fn emit_graph(&mut self, states: &[(bool, Edges<'a>)], next: u32) -> Result<u32, LexerError> {
+        let base = self.nfa.states.len() as u32;
+        self.nfa.states.resize(states.len() + base as usize, State::Union(0, 0));
+        let mut entries: FxHashMap<(*const Node, u32), u32> = FxHashMap::default();
+        for (i, (accepting, edges)) in states.iter().enumerate() {
+            let mut targets: Vec<u32> = if *accepting { vec![next] } else { Vec::new() };
+            for (label, to) in edges {
+                // States that go to one place with one label share the way.
+                let key = (Rc::as_ptr(label), *to);
+                let entry = match entries.get(&key) {
+                    Some(&entry) => entry,
+                    None => self.emit(label, base + to)?,
+                };
+                entries.insert(key, entry);
+                targets.push(entry);
+            }
+            self.nfa.states[base as usize + i] = self.nfa.union(&targets);
+        }
+        Ok(base)
     }
 
     fn emit_repeat(&mut self, body: &Node<'a>, min: u32, max: Option<u32>, next: u32) -> Result<u32, LexerError> {
@@ -434,4 +502,23 @@ impl<'a> Builder<'a> {
         }));
         place(fragment.start)
     }
+}
+
+/// New numbers of the states of a graph from which an accepting one can be reached.
+fn useful_states(states: &[GraphState], edges: &[Edges]) -> Vec<Option<u32>> {
+    let mut sources: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
+    for (source, edges) in edges.iter().enumerate() {
+        edges.iter().for_each(|(_, to)| sources[*to as usize].push(source));
+    }
+    let mut useful: Vec<bool> = states.iter().map(|state| state.accepting).collect();
+    let mut stack: Vec<usize> = (0..states.len()).filter(|&q| useful[q]).collect();
+    while let Some(q) = stack.pop() {
+        for &source in &sources[q] {
+            if !std::mem::replace(&mut useful[source], true) {
+                stack.push(source);
+            }
+        }
+    }
+    let mut count = 0..;
+    useful.iter().map(|&useful| if useful { count.next() } else { None }).collect()
 }

@@ -3,7 +3,7 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use super::*;
-use crate::grammar::ir::Expr;
+use crate::grammar::ir::{Expr, GraphState};
 
 fn terminal(name: &str, expr: Expr, priority: i32, literal: bool) -> Terminal {
     Terminal {
@@ -35,7 +35,7 @@ fn not(expr: Expr) -> Expr {
 }
 
 /// The lexer of patterns of one rank, all of them members.
-fn build(exprs: &[Expr]) -> Result<LexerDfa, LexerError> {
+pub(super) fn build(exprs: &[Expr]) -> Result<LexerDfa, LexerError> {
     build_within(exprs, &LexerLimits::default())
 }
 
@@ -46,7 +46,7 @@ fn build_within(exprs: &[Expr], limits: &LexerLimits) -> Result<LexerDfa, LexerE
     LexerDfa::build(&terminals, &members, false, limits)
 }
 
-fn accepts(dfa: &LexerDfa, text: &[u8]) -> Vec<TerminalId> {
+pub(super) fn accepts(dfa: &LexerDfa, text: &[u8]) -> Vec<TerminalId> {
     dfa.run(0, text).map_or_else(Vec::new, |q| dfa.candidates(q).to_vec())
 }
 
@@ -92,6 +92,16 @@ impl<'a> Naive<'a> {
                 })
                 .map(|len| from + len)
                 .collect(),
+            Expr::JsonClass(ranges) => (1..=rest.len().min(12))
+                .filter(|&len| {
+                    let quoted = [b"\"", &rest[..len], b"\""].concat();
+                    let Ok(text) = serde_json::from_slice::<String>(&quoted) else { return false };
+                    let mut chars = text.chars().map(u32::from);
+                    let (Some(c), None) = (chars.next(), chars.next()) else { return false };
+                    ranges.iter().any(|&(lo, hi)| lo <= c && c <= hi)
+                })
+                .map(|len| from + len)
+                .collect(),
             Expr::Cat(parts) => parts.iter().fold(BTreeSet::from([from]), |ends, part| self.after(part, &ends)),
             Expr::Alt(parts) => parts.iter().flat_map(|part| self.ends(part, from)).collect(),
             Expr::Repeat(body, min, max) => {
@@ -117,6 +127,24 @@ impl<'a> Naive<'a> {
             Expr::Not(part) => {
                 let matched = self.ends(part, from);
                 (from..=self.text.len()).filter(|end| !matched.contains(end)).collect()
+            }
+            Expr::Graph(states) => {
+                let mut reached: Vec<(u32, usize)> = if states.is_empty() { Vec::new() } else { vec![(0, from)] };
+                let mut done = 0;
+                while let Some(&(q, at)) = reached.get(done) {
+                    done += 1;
+                    for (label, to) in &states[q as usize].edges {
+                        let ends = self.ends(label, at);
+                        reached.extend(ends.into_iter().map(|end| (*to, end)));
+                    }
+                    reached = reached
+                        .iter()
+                        .enumerate()
+                        .filter(|(i, r)| !reached[..*i].contains(r))
+                        .map(|(_, &r)| r)
+                        .collect();
+                }
+                reached.iter().filter(|(q, _)| states[*q as usize].accepting).map(|&(_, at)| at).collect()
             }
         }
     }
@@ -209,12 +237,18 @@ fn any_expr() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["", "a", "b", "ab", "ba", "abc", "é"]).prop_map(lit),
         1 => prop::collection::vec(byte, 0..3).prop_map(Expr::Bytes),
-        3 => prop::collection::vec(range, 0..4).prop_map(Expr::Class),
+        3 => prop::collection::vec(range.clone(), 0..4).prop_map(Expr::Class),
+        1 => prop::collection::vec(range, 0..4).prop_map(Expr::JsonClass),
         2 => prop::collection::vec(byte_range, 0..3).prop_map(Expr::ByteClass),
     ];
     leaf.prop_recursive(4, 24, 3, |inner| {
         let several = prop::collection::vec(inner.clone(), 0..4);
+        let label = (prop::sample::select(vec!["a", "b", "c"]), inner.clone());
+        let label = label.prop_map(|(first, rest)| Expr::Cat(vec![lit(first), rest]));
+        let state = (any::<bool>(), prop::collection::vec((label, 0..3u32), 0..3));
+        let state = state.prop_map(|(accepting, edges)| GraphState { accepting, edges });
         prop_oneof![
+            1 => prop::collection::vec(state, 3).prop_map(Expr::Graph),
             4 => several.clone().prop_map(Expr::Cat),
             3 => several.clone().prop_map(Expr::Alt),
             1 => several.prop_map(Expr::And),
@@ -261,6 +295,9 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
         b"\xED\xA0\x80",
         b"\xF4\x90\x80\x80",
         b"\xFF",
+        b"\\u0061",
+        b"\\uD83d\\",
+        b"uDE00",
     ];
     prop::collection::vec(prop::sample::select(pieces), 0..7).prop_map(|pieces| pieces.concat())
 }

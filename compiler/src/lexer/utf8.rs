@@ -13,21 +13,13 @@ use super::nfa::{Fragment, NEXT, Range};
 ///
 /// The ranges may overlap and come in any order. Surrogates and numbers above U+10FFFF are no code points.
 pub(super) fn class(ranges: &[(u32, u32)]) -> Option<Fragment> {
-    let mut sequences = Vec::new();
-    for (lo, hi) in scalar_ranges(ranges) {
-        sequences.extend(Utf8Sequences::new(lo, hi));
-    }
-    let tails: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
-    if tails.is_empty() {
-        return None;
-    }
     let mut trie = Trie::default();
-    let start = trie.node(&tails, 0);
+    let start = trie.class(&scalar_ranges(ranges))?;
     Some(Fragment::from_nodes(trie.nodes, start))
 }
 
 /// Sorted, disjoint and non-adjacent ranges of Unicode scalar values.
-fn scalar_ranges(ranges: &[(u32, u32)]) -> Vec<(char, char)> {
+pub(super) fn scalar_ranges(ranges: &[(u32, u32)]) -> Vec<(char, char)> {
     let mut parts: Vec<(u32, u32)> = Vec::with_capacity(ranges.len() + 1);
     for &(lo, hi) in ranges {
         parts.push((lo, hi.min(0xD7FF)));
@@ -46,13 +38,21 @@ fn scalar_ranges(ranges: &[(u32, u32)]) -> Vec<(char, char)> {
     merged.into_iter().filter_map(|(lo, hi)| Some((char::from_u32(lo)?, char::from_u32(hi)?))).collect()
 }
 
+/// Nodes of an acyclic automaton, equal ones shared.
 #[derive(Default)]
-struct Trie {
-    nodes: Vec<Vec<Range>>,
+pub(super) struct Trie {
+    pub(super) nodes: Vec<Vec<Range>>,
     ids: FxHashMap<Vec<Range>, u32>,
 }
 
 impl Trie {
+    /// The node that reads one code point out of sorted ranges; none if there are none.
+    pub(super) fn class(&mut self, ranges: &[(char, char)]) -> Option<u32> {
+        let sequences: Vec<Utf8Sequence> = ranges.iter().flat_map(|&(lo, hi)| Utf8Sequences::new(lo, hi)).collect();
+        let tails: Vec<&[Utf8Range]> = sequences.iter().map(Utf8Sequence::as_slice).collect();
+        (!tails.is_empty()).then(|| self.node(&tails, 0))
+    }
+
     /// The node that reads the rest of `sequences` from position `depth` on; all of them share what comes before.
     fn node(&mut self, sequences: &[&[Utf8Range]], depth: usize) -> u32 {
         if sequences[0].len() == depth {
@@ -67,6 +67,11 @@ impl Trie {
                 _ => node.push(Range { lo, hi, target }),
             }
         }
+        self.intern(node)
+    }
+
+    /// The node with these ranges, sorted and disjoint.
+    pub(super) fn intern(&mut self, node: Vec<Range>) -> u32 {
         if let Some(&id) = self.ids.get(&node) {
             return id;
         }

@@ -1,0 +1,186 @@
+//! `format`: the languages of the named formats, each exactly what its RFC's grammar says.
+//!
+//! They are written as patterns. Where a grammar leaves something to prose or to the world:
+//!
+//! - `date`, `time`, `date-time` (RFC 3339): the day exists in its month and year; seconds end at 59, since which leap
+//!   seconds there have been, or will be, is no matter of syntax; an offset is mandatory.
+//! - `email` (RFC 5321, `Mailbox`): ASCII, no limits of length, as the RFC recommends; of address literals the IPv4 and
+//!   IPv6 ones, since no other kind is registered.
+//! - `hostname` (RFC 1123): letters, digits and hyphens, labels up to 63 and names up to 253, no dot at the end.
+//! - `uri`, `uri-reference` (RFC 3986), `iri`, `iri-reference` (RFC 3987), `ipv6` (RFC 4291, no zone), `uuid` (RFC 9562),
+//!   `json-pointer` (RFC 6901), `duration` (RFC 3339, appendix A): the grammar, whole.
+//!
+//! Others are annotations: among them `regex`, which is not regular, and the internationalised names.
+
+use super::{pattern, string};
+use crate::grammar::ir::{Expr, GraphState, Terminal};
+use crate::lexer::{LexerDfa, LexerLimits};
+
+/// The decoded strings of the format `name`; none if it is not one of those above.
+pub fn format(name: &str) -> Option<Expr> {
+    let text = match name {
+        "date" => date(),
+        "time" => time(),
+        "date-time" => format!("{}[Tt]{}", date(), time()),
+        "duration" => duration(),
+        "email" => email(),
+        "hostname" => hostname(),
+        "ipv4" => ipv4(OCTET),
+        "ipv6" => ipv6(&ipv4(OCTET), 7),
+        "uri" => Uri::ascii().absolute(),
+        "uri-reference" => Uri::ascii().reference(),
+        "iri" => Uri::international().absolute(),
+        "iri-reference" => Uri::international().reference(),
+        "uuid" => "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}".to_owned(),
+        "json-pointer" => "(?:/(?:[^~/]|~[01])*)*".to_owned(),
+        _ => return None,
+    };
+    let language = pattern::ecma(&format!("^(?:{text})$")).ok()?;
+    match name {
+        "iri" | "iri-reference" => Some(language),
+        "hostname" => string::with_length(minimal(language), 0, Some(253)).ok(),
+        _ => minimal(language),
+    }
+}
+
+/// The same language as its smallest automaton, from which a lexer is built several times faster; all of it is ASCII.
+fn minimal(language: Expr) -> Option<Expr> {
+    // A byte in front, since a terminal is never empty; it leads from state 0 to state 1.
+    let terminal = Terminal {
+        name: String::new(),
+        expr: Expr::Cat(vec![Expr::Bytes(b"^".to_vec()), language]),
+        priority: 0,
+        literal: false,
+        ignored: false,
+        reject: false,
+        fallback: None,
+        position: None,
+    };
+    let dfa = LexerDfa::build(&[terminal], &[0], false, &LexerLimits::default()).ok()?;
+    let state = |q: u32| {
+        let mut edges: Vec<(Vec<(u32, u32)>, u32)> = Vec::new();
+        for (code, to) in (0..=0x7F).filter_map(|byte| Some((u32::from(byte), dfa.step(q, byte)? - 1))) {
+            match edges.iter_mut().find(|(_, target)| *target == to) {
+                Some((ranges, _)) => ranges.push((code, code)),
+                None => edges.push((vec![(code, code)], to)),
+            }
+        }
+        let edges = edges.into_iter().map(|(ranges, to)| (Expr::Class(ranges), to)).collect();
+        GraphState { accepting: dfa.is_accepting(q), edges }
+    };
+    Some(Expr::Graph((1..dfa.state_count() as u32).map(state).collect()))
+}
+
+fn date() -> String {
+    let day =
+        r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))";
+    let leap_year = r"(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)";
+    format!(r"(?:\d{{4}}-{day}|{leap_year}-02-29)")
+}
+
+fn time() -> String {
+    let hour_minute = r"(?:[01]\d|2[0-3]):[0-5]\d";
+    format!(r"{hour_minute}:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-]{hour_minute})")
+}
+
+fn duration() -> String {
+    let (minute, day) = (r"\d+M(?:\d+S)?", r"\d+D");
+    let time = format!(r"T(?:\d+H(?:{minute})?|{minute}|\d+S)");
+    let month = format!(r"\d+M(?:{day})?");
+    format!(r"P(?:(?:{day}|{month}|\d+Y(?:{month})?)(?:{time})?|{time}|\d+W)")
+}
+
+/// 0 to 255 without leading zeros.
+const OCTET: &str = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)";
+
+fn ipv4(octet: &str) -> String {
+    format!(r"{octet}(?:\.{octet}){{3}}")
+}
+
+/// IPv6 addresses in which `::` stands beside at most `most` groups; `ipv4` counts for the last two of them.
+fn ipv6(ipv4: &str, most: usize) -> String {
+    let group = "[0-9A-Fa-f]{1,4}";
+    let mut forms = vec![format!("(?:{group}:){{7}}{group}"), format!("(?:{group}:){{6}}{ipv4}")];
+    for left in 0..=most {
+        let before = if left > 0 { format!("{group}(?::{group}){{{}}}", left - 1) } else { String::new() };
+        let right = most - left;
+        let mut after = vec![String::new()];
+        if right >= 1 {
+            after.push(format!("(?:{group}:){{0,{}}}{group}", right - 1));
+        }
+        if right >= 2 {
+            after.push(format!("(?:{group}:){{0,{}}}{ipv4}", right - 2));
+        }
+        forms.push(format!("{before}::(?:{})", after.join("|")));
+    }
+    format!("(?:{})", forms.join("|"))
+}
+
+fn email() -> String {
+    let atom = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+";
+    let quoted = r#""(?:[ !#-\[\]-~]|\\[ -~])*""#;
+    let label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+    let ipv4 = ipv4(r"(?:25[0-5]|2[0-4]\d|[01]\d\d|\d\d?)");
+    let ipv6 = ipv6(&ipv4, 6);
+    format!(r"(?:{atom}(?:\.{atom})*|{quoted})@(?:{label}(?:\.{label})*|\[(?:{ipv4}|[Ii][Pp][Vv]6:{ipv6})\])")
+}
+
+fn hostname() -> String {
+    let label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
+    format!(r"{label}(?:\.{label})*")
+}
+
+/// The rules of RFC 3986, or of RFC 3987.
+struct Uri {
+    /// Inside of a class: unreserved characters.
+    unreserved: String,
+    /// Inside of a class: private ones, allowed in queries.
+    private: &'static str,
+}
+
+impl Uri {
+    fn ascii() -> Self {
+        Self { unreserved: r"A-Za-z0-9\-._~".to_owned(), private: "" }
+    }
+
+    fn international() -> Self {
+        let mut unreserved = r"A-Za-z0-9\-._~\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}".to_owned();
+        for plane in 1..=0xE {
+            let first = if plane == 0xE { 0x1000 } else { 0 };
+            unreserved += &format!(r"\u{{{:X}}}-\u{{{:X}}}", (plane << 16) + first, (plane << 16) + 0xFFFD);
+        }
+        Self { unreserved, private: r"\u{E000}-\u{F8FF}\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}" }
+    }
+
+    /// One character out of the unreserved ones, the `sub-delims`, `more`, or percent-encoded.
+    fn char(&self, more: &str) -> String {
+        format!(r"(?:[{}!$&'()*+,;={more}]|%[0-9A-Fa-f]{{2}})", self.unreserved)
+    }
+
+    fn authority(&self) -> String {
+        let future = format!(r"[Vv][0-9A-Fa-f]+\.[{}!$&'()*+,;=:]+", Self::ascii().unreserved);
+        let literal = format!(r"\[(?:{}|{future})\]", ipv6(&ipv4(OCTET), 7));
+        // An IPv4 address is a registered name as well.
+        format!(r"(?:{}*@)?(?:{literal}|{}*)(?::\d*)?", self.char(":"), self.char(""))
+    }
+
+    /// What comes after the scheme's colon, or without one; `first` is a character of a path's first segment then.
+    fn hierarchy(&self, first: &str) -> String {
+        let segments = format!("(?:/{}*)*", self.char(":@"));
+        let absolute = format!("/(?:{}+{segments})?", self.char(":@"));
+        format!("(?://{}{segments}|{absolute}|{first}+{segments}|)", self.authority())
+    }
+
+    fn tail(&self) -> String {
+        let (query, fragment) = (self.char(&format!(":@/?{}", self.private)), self.char(":@/?"));
+        format!(r"(?:\?{query}*)?(?:#{fragment}*)?")
+    }
+
+    fn absolute(&self) -> String {
+        format!(r"[A-Za-z][A-Za-z0-9+\-.]*:{}{}", self.hierarchy(&self.char(":@")), self.tail())
+    }
+
+    fn reference(&self) -> String {
+        format!("{}|{}{}", self.absolute(), self.hierarchy(&self.char("@")), self.tail())
+    }
+}
