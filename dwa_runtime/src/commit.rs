@@ -1,41 +1,38 @@
 //! Advances branches by bytes: the watched lexer, and GLR steps for what it emits.
 
-use crate::lr::{Lr, Stack, Tops};
-use crate::tables::{NONE, Step};
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+use crate::lr::{Lr, Tops};
+use crate::tables::{NONE, START, Step};
+use crate::verdict::Memo;
 use std::sync::Arc;
+use weighted_gss::Weighted;
 
-/// Lexer state and the stacks that go with it.
-#[derive(Debug, Clone)]
-pub(crate) struct Branch {
-    pub lexer: u32,
-    pub tops: Tops,
-}
+/// The branches of an output, nearly always one: stacks, weighed by the state that the lexer is in. What a stack can still
+/// become depends on its lexer state alone, so stacks of one state are united and others stay apart.
+pub(crate) type Branches = Weighted<u32, Memo, u32>;
 
-/// Branches that are united by lexer state through a table, and while others are still to come.
+/// Branches that are united while others are still to come.
 const MANY: usize = 64;
 
-/// All branches of an output: nearly always one.
-pub(crate) type Branches = SmallVec<[Branch; 1]>;
-
 impl Lr<'_> {
+    /// The branches of the empty output.
+    pub(crate) fn initial(self) -> Branches {
+        Branches::of(START, Tops::from_iter([Arc::clone(self.stacks.bottom())]))
+    }
+
     /// The branches after `bytes`, before the mask rule; empty if none survives.
     pub(crate) fn advance(self, branches: &Branches, bytes: &[u8]) -> Branches {
         let mut now = branches.clone();
-        let mut next = Branches::new();
+        let mut next = Branches::default();
         for &byte in bytes {
             let mut most = MANY;
-            for branch in now.drain(..) {
-                self.step(branch, byte, &mut next);
-                if next.len() > most {
-                    unite(&mut next);
-                    most = MANY.max(2 * next.len());
+            for (lexer, tops) in now.drain() {
+                self.step(lexer, tops, byte, &mut next);
+                if next.groups().len() > most {
+                    next.merge();
+                    most = MANY.max(2 * next.groups().len());
                 }
             }
-            if next.len() > 1 {
-                unite(&mut next);
-            }
+            next.merge();
             std::mem::swap(&mut now, &mut next);
             if now.is_empty() {
                 break;
@@ -44,26 +41,20 @@ impl Lr<'_> {
         now
     }
 
-    fn step(self, mut branch: Branch, byte: u8, out: &mut Branches) {
-        let entry = match self.tables.lexer_step(self.meta.classes, branch.lexer, byte) {
+    fn step(self, lexer: u32, tops: Tops, byte: u8, out: &mut Branches) {
+        let entry = match self.tables.lexer_step(self.meta.classes, lexer, byte) {
             Step::Dead => return,
-            Step::To(state) => {
-                branch.lexer = state;
-                out.push(branch);
-                return;
-            }
+            Step::To(state) => return out.add(state, tops),
             Step::Entry(entry) => entry,
         };
         for i in self.tables.entry_start.list(entry) {
-            let mut tops = branch.tops.clone();
+            let mut tops = tops.clone();
             for emit in [self.tables.entry_emit.get(i), self.tables.entry_emit2.get(i)] {
                 if emit != NONE {
                     tops = self.change(tops, emit);
                 }
             }
-            if !tops.is_empty() {
-                out.push(Branch { lexer: self.tables.entry_next.get(i), tops });
-            }
+            out.add(self.tables.entry_next.get(i), tops);
         }
     }
 
@@ -83,79 +74,38 @@ impl Lr<'_> {
             (true, 0) => tops,
             (false, 1) => terms.next().map_or_else(Tops::new, |only| self.shift(&tops, only)),
             _ => {
-                let mut all: Vec<_> = terms.flat_map(|t| self.shift(&tops, t)).collect();
+                let mut all: Tops = terms.flat_map(|t| self.shift(&tops, t)).collect();
                 if ignored {
                     all.extend(tops);
                 }
                 weighted_gss::merge(&mut all);
-                Tops::from_vec(all)
+                all
             }
         }
     }
 
     /// Drop the stacks that fail the mask rule: their pending lexeme cannot become anything they could shift.
     pub(crate) fn retain_viable(self, branches: &mut Branches) {
-        branches.retain(|branch| {
-            let live = self.tables.lexer_live.get(branch.lexer as usize);
-            if live != NONE && self.tables.set_ignored[live as usize] == 0 {
-                branch.tops.retain(|top| self.tables.set(live).any(|t| self.can_shift(std::slice::from_ref(top), t)));
-            }
-            !branch.tops.is_empty()
+        branches.retain(|&lexer, top| {
+            let live = self.tables.lexer_live.get(lexer as usize);
+            live == NONE
+                || self.tables.set_ignored[live as usize] != 0
+                || self.tables.set(live).any(|t| self.can_shift(std::slice::from_ref(top), t))
         });
     }
 
     /// Whether the output so far is a sentence. Watchers do not matter: no longer match can come.
     pub(crate) fn is_accepting(self, branches: &Branches) -> bool {
         let end = self.meta.terminals;
-        branches.iter().any(|branch| {
-            let cand = self.tables.lexer_cand.get(branch.lexer as usize);
-            if self.tables.lexer_live.get(branch.lexer as usize) == NONE {
-                self.can_shift(&branch.tops, end)
+        branches.groups().iter().any(|(lexer, tops)| {
+            let cand = self.tables.lexer_cand.get(*lexer as usize);
+            if self.tables.lexer_live.get(*lexer as usize) == NONE {
+                self.can_shift(tops, end)
             } else if cand == NONE {
                 false
             } else {
-                self.can_shift(&self.emit_set(branch.tops.clone(), cand), end)
+                self.can_shift(&self.emit_set(tops.clone(), cand), end)
             }
         })
     }
-}
-
-/// Merge branches of one lexer state, keeping the order of first appearance.
-fn unite(branches: &mut Branches) {
-    if branches.len() > MANY {
-        return unite_many(branches);
-    }
-    let mut i = 0;
-    while i < branches.len() {
-        let mut j = i + 1;
-        while j < branches.len() {
-            if branches[j].lexer == branches[i].lexer {
-                let other = branches.remove(j);
-                let mut tops = std::mem::take(&mut branches[i].tops).into_vec();
-                tops.extend(other.tops.iter().map(Arc::clone));
-                weighted_gss::merge(&mut tops);
-                branches[i].tops = Tops::from_vec(tops);
-            } else {
-                j += 1;
-            }
-        }
-        i += 1;
-    }
-}
-
-/// As [`unite`], in time linear in the branches. Only tables made by hand have so many.
-fn unite_many(branches: &mut Branches) {
-    let mut place: FxHashMap<u32, usize> = FxHashMap::default();
-    let mut united: Vec<(u32, Vec<Stack>)> = Vec::new();
-    for branch in branches.drain(..) {
-        let i = *place.entry(branch.lexer).or_insert(united.len());
-        match united.get_mut(i) {
-            Some((_, tops)) => tops.extend(branch.tops),
-            None => united.push((branch.lexer, branch.tops.into_vec())),
-        }
-    }
-    branches.extend(united.into_iter().map(|(lexer, mut tops)| {
-        weighted_gss::merge(&mut tops);
-        Branch { lexer, tops: Tops::from_vec(tops) }
-    }));
 }

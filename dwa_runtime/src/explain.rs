@@ -4,13 +4,12 @@
 //! in question, up to the one after which no branch is left. What that byte did to each branch is the answer. Linear in
 //! the output: for people, not for decoding.
 
-use crate::commit::{Branch, Branches};
+use crate::commit::Branches;
 use crate::error::MatcherError;
-use crate::lr::{Stack, Tops};
-use crate::matcher::{Compiled, Matcher, initial_branches};
+use crate::lr::Tops;
+use crate::matcher::{Compiled, Matcher};
 use crate::tables::{NONE, Step};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Stands for the names of ignored terminals, which an artifact does not tell apart from unused ones.
 const IGNORED: &str = "ignored text";
@@ -38,7 +37,8 @@ type Set = BTreeSet<u32>;
 /// A branch, where its pending lexeme began, and the longer matches that would end it: where each of them began, and the
 /// lexer state that its text leads to.
 struct Traced {
-    branch: Branch,
+    lexer: u32,
+    tops: Tops,
     start: usize,
     longer: Vec<(usize, u32)>,
 }
@@ -95,8 +95,8 @@ impl Matcher {
         let (c, mut text) = (self.compiled(), self.text());
         let output = text.len();
         text.extend(bytes);
-        let mut traced: Vec<Traced> =
-            initial_branches().into_iter().map(|branch| Traced { branch, start: 0, longer: vec![] }).collect();
+        let at_start = |(lexer, tops)| Traced { lexer, tops, start: 0, longer: vec![] };
+        let mut traced: Vec<Traced> = c.lr().initial().drain().map(at_start).collect();
         for (at, &byte) in text.iter().enumerate() {
             let next = c.trace(&traced, at, byte);
             if next.is_empty() {
@@ -104,7 +104,8 @@ impl Matcher {
             }
             traced = next;
         }
-        let branches: Branches = traced.into_iter().map(|t| t.branch).collect();
+        let mut branches = Branches::default();
+        traced.into_iter().for_each(|t| branches.add(t.lexer, t.tops));
         Ok(Explanation {
             allowed: true,
             reason: "every byte of it can stand where it does".to_string(),
@@ -121,20 +122,19 @@ impl Compiled {
         let (lr, tables) = (self.lr(), self.tables());
         let mut next: Vec<Traced> = Vec::new();
         let mut add = |lexer: u32, tops: Tops, start: usize, longer: Vec<(usize, u32)>| {
-            let mut kept = Branches::from_iter([Branch { lexer, tops }]);
+            let mut kept = Branches::of(lexer, tops);
             lr.retain_viable(&mut kept);
-            let Some(Branch { tops, .. }) = kept.pop() else { return };
-            match next.iter_mut().find(|t| (t.branch.lexer, t.start) == (lexer, start)) {
+            let Some((_, tops)) = kept.drain().next() else { return };
+            match next.iter_mut().find(|t| (t.lexer, t.start) == (lexer, start)) {
                 Some(same) => {
-                    let mut all: Vec<Stack> = same.branch.tops.iter().map(Arc::clone).chain(tops).collect();
-                    weighted_gss::merge(&mut all);
-                    same.branch.tops = Tops::from_vec(all);
+                    same.tops.extend(tops);
+                    weighted_gss::merge(&mut same.tops);
                 }
-                None => next.push(Traced { branch: Branch { lexer, tops }, start, longer }),
+                None => next.push(Traced { lexer, tops, start, longer }),
             }
         };
         for t in now {
-            let Branch { lexer, tops } = &t.branch;
+            let Traced { lexer, tops, .. } = t;
             let longer: Vec<(usize, u32)> =
                 t.longer.iter().filter_map(|&(from, state)| Some((from, self.inside(state, byte)?))).collect();
             let entry = match tables.lexer_step(self.meta().classes, *lexer, byte) {
@@ -211,10 +211,10 @@ impl Compiled {
     /// Why the last byte of `text` ended a branch, for each way it could have gone on.
     fn refusals(&self, t: &Traced, text: &[u8]) -> Vec<Refusal> {
         let tables = self.tables();
-        let (lexer, at) = (t.branch.lexer, text.len() - 1);
+        let (lexer, at) = (t.lexer, text.len() - 1);
         let Step::Entry(entry) = tables.lexer_step(self.meta().classes, lexer, text[at]) else {
             return match tables.lexer_step(self.meta().classes, lexer, text[at]) {
-                Step::To(to) => vec![self.came(&t.branch.tops, tables.lexer_live.get(to as usize), &text[t.start..])],
+                Step::To(to) => vec![self.came(&t.tops, tables.lexer_live.get(to as usize), &text[t.start..])],
                 _ => vec![self.longer_match(t, text).unwrap_or_else(|| self.no_step(t, text))],
             };
         };
@@ -228,7 +228,7 @@ impl Compiled {
                 ([_, NONE], NONE) => (&text[t.start..], &text[at..at]),
                 _ => (&text[t.start..at], &text[at..]),
             };
-            let mut tops = t.branch.tops.clone();
+            let mut tops = t.tops.clone();
             let (mut refusal, mut other_group) = (None, false);
             for (emit, lexeme) in [(emits[0], ended), (emits[1], rest)] {
                 if emit == NONE || refusal.is_some() {
@@ -273,7 +273,7 @@ impl Compiled {
         let (longer, name) = (quoted(&text[from..]), joined(&self.names(&found), "or"));
         let reason =
             format!("{longer} is a longer match ({name}), so it is not cut before {}", quoted(&text[t.start..]));
-        Some(Refusal { reason, expected: self.expected(&Branches::from_iter([t.branch.clone()])), found })
+        Some(Refusal { reason, expected: self.expected(&Branches::of(t.lexer, t.tops.clone())), found })
     }
 
     /// What `byte` makes of the lexeme pending in `lexer`, if that goes on: its live set, or what it ends as.
@@ -299,9 +299,9 @@ impl Compiled {
 
     /// The lexer had no way on.
     fn no_step(&self, t: &Traced, text: &[u8]) -> Refusal {
-        let (lexer, at) = (t.branch.lexer, text.len() - 1);
+        let (lexer, at) = (t.lexer, text.len() - 1);
         let (byte, pending) = (quoted(&text[at..]), quoted(&text[t.start..at]));
-        let expected = self.expected(&Branches::from_iter([t.branch.clone()]));
+        let expected = self.expected(&Branches::of(t.lexer, t.tops.clone()));
         let refusal = |reason, found| Refusal { reason, expected: expected.clone(), found };
         if self.is_between_lexemes(lexer) {
             return refusal(format!("no terminal that the grammar uses starts with {byte}"), Set::new());
@@ -328,17 +328,17 @@ impl Compiled {
     fn expected(&self, branches: &Branches) -> Set {
         let (lr, tables) = (self.lr(), self.tables());
         let mut expected = Set::new();
-        for branch in branches {
-            let live = tables.lexer_live.get(branch.lexer as usize);
-            let cand = tables.lexer_cand.get(branch.lexer as usize);
+        for (lexer, tops) in branches.groups() {
+            let live = tables.lexer_live.get(*lexer as usize);
+            let cand = tables.lexer_cand.get(*lexer as usize);
             if live == NONE {
-                expected.extend(self.shiftable(&branch.tops));
+                expected.extend(self.shiftable(tops));
                 continue;
             }
             let end = self.meta().terminals;
-            expected.extend(self.members(live).into_iter().filter(|&t| t > end || lr.can_shift(&branch.tops, t)));
+            expected.extend(self.members(live).into_iter().filter(|&t| t > end || lr.can_shift(tops, t)));
             if cand != NONE {
-                expected.extend(self.shiftable(&lr.emit_set(branch.tops.clone(), cand)));
+                expected.extend(self.shiftable(&lr.emit_set(tops.clone(), cand)));
             }
         }
         expected

@@ -14,6 +14,7 @@ mod commit;
 mod error;
 mod explain;
 mod forced;
+mod history;
 mod inspect;
 mod lr;
 mod mask;

@@ -5,12 +5,21 @@ use crate::verdict::Memo;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use weighted_gss::{Below, Link, Node};
+use weighted_gss::{Below, Interner, Link, Node};
 
 /// A parser stack, or several: LR states with the Parser DWA's memo.
 pub(crate) type Stack = Link<u32, Memo>;
 /// The tops of a branch: nearly always one.
-pub(crate) type Tops = SmallVec<[Stack; 1]>;
+pub(crate) type Tops = weighted_gss::Tops<u32, Memo>;
+/// The stacks that all matchers of a grammar share.
+pub(crate) type Stacks = Interner<u32, Memo>;
+
+/// The stacks of a grammar before anything is read. Those that matchers come to are kept, about 150 bytes each, so that
+/// they and what they remember cost nothing when they are met again. Deeper ones than that are memories of their own
+/// kind ([`Memo::DEEP`]), and few meet them again.
+pub(crate) fn stacks() -> Stacks {
+    Stacks::new(0, 1 << 16, Memo::DEEP)
+}
 
 /// States pushed above an existing node, not yet nodes themselves.
 pub(crate) type Local = SmallVec<[u32; 16]>;
@@ -43,6 +52,7 @@ pub(crate) enum Linear<'a> {
 pub(crate) struct Lr<'t> {
     pub tables: &'t Tables,
     pub meta: &'t Meta,
+    pub stacks: &'t Stacks,
 }
 
 impl<'t> Lr<'t> {
@@ -136,11 +146,7 @@ impl<'t> Lr<'t> {
             match self.shift_linear(top, terminal) {
                 Linear::Refused | Linear::Accepted => return Tops::new(),
                 Linear::Shifted(base, local) => {
-                    let mut node = Arc::clone(base);
-                    for state in local {
-                        node = Node::push(node, state);
-                    }
-                    return Tops::from_iter([node]);
+                    return Tops::from_iter([self.stacks.push(base, &local)]);
                 }
                 Linear::Forks => {}
             }

@@ -5,7 +5,7 @@
 //! them ([`crate::rows::Whole`]), or tables that are filled on demand ([`crate::supply::Filled`]).
 
 use crate::bitmask::Tokens;
-use crate::commit::{Branch, Branches};
+use crate::commit::Branches;
 use crate::lr::{Linear, Lr, Tops};
 use crate::rows::Cache;
 use crate::tables::{ALWAYS, END_VERDICT};
@@ -60,22 +60,22 @@ pub(crate) struct Masks<'c, S> {
 impl<'c, S: Schedule<'c>> Masks<'c, S> {
     /// Write to `out` the tokens that some branch allows.
     pub(crate) fn mask(self, branches: &Branches, out: &mut [u32]) {
-        for (i, branch) in branches.iter().enumerate() {
-            self.branch_mask(branch, out, i > 0);
+        for (i, (lexer, tops)) in branches.groups().iter().enumerate() {
+            self.branch_mask(*lexer, tops, out, i > 0);
         }
     }
 
-    /// Write to `out`, or unite into it, the tokens that `branch` allows.
-    fn branch_mask(self, branch: &Branch, out: &mut [u32], unite: bool) {
+    /// Write to `out`, or unite into it, the tokens that a branch allows.
+    fn branch_mask(self, lexer: u32, tops: &Tops, out: &mut [u32], unite: bool) {
         let mut key: SmallVec<[u64; 40]> = SmallVec::new();
-        key.push(u64::from(branch.lexer));
-        for group in self.schedule.groups(branch.lexer) {
+        key.push(u64::from(lexer));
+        for group in self.schedule.groups(lexer) {
             let relevant = self.schedule.relevant(group);
             let at = key.len();
             key.resize(at + relevant.len(), 0);
             let verdicts = &mut key[at..];
             let reader = Reader { automaton: self.schedule, start: self.schedule.start(group) };
-            self.verdicts_after(&branch.tops, self.schedule.change(group), reader, verdicts);
+            self.verdicts_after(tops, self.schedule.change(group), reader, verdicts);
             verdicts.iter_mut().zip(relevant).for_each(|(v, r)| *v &= r);
         }
         self.apply(&key, out, unite);

@@ -1,17 +1,17 @@
 //! [`Compiled`]: an artifact bound to its vocabulary. [`Matcher`]: one output decoded against it.
 
 use crate::artifact::{Buffer, Header};
-use crate::commit::{Branch, Branches};
+use crate::commit::Branches;
 use crate::error::{ArtifactError, MatcherError};
-use crate::lr::{Lr, Tops};
+use crate::history::{History, Taken};
+use crate::lr::{Lr, Stacks, stacks};
 use crate::mask::Masks;
 use crate::rows::{RowCaches, Whole};
 use crate::supply::{Demanded, OnDemand, Supply};
-use crate::tables::{Meta, NONE, START, Tables};
+use crate::tables::{Meta, NONE, Tables};
 use crate::vocab::Vocab;
 use std::path::Path;
 use std::sync::Arc;
-use weighted_gss::Node;
 
 /// Map an artifact's file.
 pub(crate) fn map_file(path: &Path) -> Result<Buffer, ArtifactError> {
@@ -30,6 +30,7 @@ pub struct Compiled {
     header: Header,
     vocab: Arc<Vocab>,
     rows: Supplied,
+    stacks: Stacks,
     buffer: Arc<Buffer>,
 }
 
@@ -52,7 +53,7 @@ impl Compiled {
             return Err(ArtifactError::NeedsCompiler);
         }
         let rows = Supplied::Whole(Box::new(RowCaches::new(&tables, &meta, &vocab)));
-        Ok(Compiled { tables, meta, header, vocab, rows, buffer })
+        Ok(Compiled { tables, meta, header, vocab, rows, stacks: stacks(), buffer })
     }
 
     /// Serve an artifact without recipes and automaton, which are supplied on demand.
@@ -63,7 +64,7 @@ impl Compiled {
         let buffer = Arc::new(buffer);
         let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
         let rows = Supplied::OnDemand(OnDemand::new(supply, tables.lexer_row.len()));
-        Ok(Compiled { tables, meta, header, vocab, rows, buffer })
+        Ok(Compiled { tables, meta, header, vocab, rows, stacks: stacks(), buffer })
     }
 
     /// Lexer states whose rows are not there yet: they are supplied on demand.
@@ -126,7 +127,7 @@ impl Compiled {
     }
 
     pub(crate) fn lr(&self) -> Lr<'_> {
-        Lr { tables: &self.tables, meta: &self.meta }
+        Lr { tables: &self.tables, meta: &self.meta, stacks: &self.stacks }
     }
 
     /// Write to `out` the tokens that some branch allows.
@@ -145,52 +146,25 @@ impl Compiled {
     }
 }
 
-/// The branches of the empty output.
-pub(crate) fn initial_branches() -> Branches {
-    Branches::from_iter([Branch { lexer: START, tops: Tops::from_iter([Node::bottom(0)]) }])
-}
-
-#[derive(Debug, Clone)]
-struct State {
-    branches: Branches,
-    terminated: bool,
-}
-
-/// What one step took.
-#[derive(Debug, Clone)]
-enum Taken {
-    Token(u32),
-    Bytes(Box<[u8]>),
-}
-
-/// A step that can be undone.
-#[derive(Debug, Clone)]
-struct Undo {
-    before: State,
-    taken: Taken,
-}
-
 /// One output being decoded.
 #[derive(Debug, Clone)]
 pub struct Matcher {
     compiled: Arc<Compiled>,
-    state: State,
-    history: Vec<Undo>,
+    branches: Branches,
+    /// An end token was accepted.
+    terminated: bool,
+    history: History,
 }
 
 impl Matcher {
     /// A matcher at the empty output.
     pub fn new(compiled: Arc<Compiled>) -> Self {
-        let state = Self::initial();
-        Matcher { compiled, state, history: Vec::new() }
-    }
-
-    fn initial() -> State {
-        State { branches: initial_branches(), terminated: false }
+        let branches = compiled.lr().initial();
+        Matcher { compiled, branches, terminated: false, history: History::default() }
     }
 
     pub(crate) fn branches(&self) -> &Branches {
-        &self.state.branches
+        &self.branches
     }
 
     /// The compiled grammar.
@@ -205,7 +179,7 @@ impl Matcher {
     /// is allowed and the output is not complete, with `out` all zero.
     pub fn fill_bitmask(&self, out: &mut [u32]) -> Result<(), MatcherError> {
         self.check_fill(out)?;
-        self.compiled.mask(&self.state.branches, out);
+        self.compiled.mask(&self.branches, out);
         if out.iter().all(|&w| w == 0) && !self.is_accepting() {
             return Err(MatcherError::DeadEnd { configuration: self.describe() });
         }
@@ -218,7 +192,7 @@ impl Matcher {
         if out.len() != expected {
             return Err(MatcherError::RowLength { found: out.len(), expected });
         }
-        if self.state.terminated {
+        if self.terminated {
             return Err(MatcherError::Terminated);
         }
         Ok(())
@@ -230,11 +204,12 @@ impl Matcher {
     /// [`MatcherError::TokenRange`] and [`MatcherError::Terminated`].
     pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
         self.check_range(id)?;
-        if self.state.terminated {
+        if self.terminated {
             return Err(MatcherError::Terminated);
         }
-        let Some(next) = self.after(&self.state, id) else { return Ok(false) };
+        let Some(next) = self.after(&self.branches, id) else { return Ok(false) };
         self.take(next, Taken::Token(id));
+        self.terminated = self.compiled.vocab.is_eos(id);
         Ok(true)
     }
 
@@ -246,12 +221,14 @@ impl Matcher {
         for &id in ids {
             self.check_range(id)?;
         }
-        let mut state = None;
+        let mut terminated = self.terminated;
+        let mut branches = None;
         for (taken, &id) in ids.iter().enumerate() {
-            match self.after(state.as_ref().unwrap_or(&self.state), id) {
-                Some(next) => state = Some(next),
-                None => return Ok(taken),
+            match self.after(branches.as_ref().unwrap_or(&self.branches), id) {
+                Some(next) if !terminated => branches = Some(next),
+                _ => return Ok(taken),
             }
+            terminated = self.compiled.vocab.is_eos(id);
         }
         Ok(ids.len())
     }
@@ -264,28 +241,24 @@ impl Matcher {
         Ok(())
     }
 
-    /// The state after token `id`, or `None` where it is not allowed.
-    fn after(&self, state: &State, id: u32) -> Option<State> {
+    /// The branches after token `id`, or `None` where it is not allowed.
+    fn after(&self, branches: &Branches, id: u32) -> Option<Branches> {
         let (vocab, lr) = (&self.compiled.vocab, self.compiled.lr());
-        if state.terminated {
-            return None;
-        }
         if vocab.is_eos(id) {
-            let complete = lr.is_accepting(&state.branches);
-            return complete.then(|| State { branches: state.branches.clone(), terminated: true });
+            return lr.is_accepting(branches).then(|| branches.clone());
         }
         let bytes = vocab.token(id);
         if bytes.is_empty() {
             return None;
         }
-        let mut branches = lr.advance(&state.branches, bytes);
-        lr.retain_viable(&mut branches);
-        (!branches.is_empty()).then_some(State { branches, terminated: false })
+        let mut next = lr.advance(branches, bytes);
+        lr.retain_viable(&mut next);
+        (!next.is_empty()).then_some(next)
     }
 
-    fn take(&mut self, next: State, taken: Taken) {
-        let before = std::mem::replace(&mut self.state, next);
-        self.history.push(Undo { before, taken });
+    fn take(&mut self, next: Branches, taken: Taken<'_>) {
+        let before = std::mem::replace(&mut self.branches, next);
+        self.history.push(before, taken);
     }
 
     /// Take bytes up to the first that is not allowed; return how many were taken. Taking any is one step for
@@ -294,11 +267,11 @@ impl Matcher {
     /// # Errors
     /// [`MatcherError::Terminated`].
     pub fn accept_bytes(&mut self, bytes: &[u8]) -> Result<usize, MatcherError> {
-        if self.state.terminated {
+        if self.terminated {
             return Err(MatcherError::Terminated);
         }
         let lr = self.compiled.lr();
-        let mut branches = self.state.branches.clone();
+        let mut branches = self.branches.clone();
         let mut taken = 0;
         for &byte in bytes {
             let mut next = lr.advance(&branches, &[byte]);
@@ -310,7 +283,7 @@ impl Matcher {
             taken += 1;
         }
         if taken > 0 {
-            self.take(State { branches, terminated: false }, Taken::Bytes(bytes[..taken].into()));
+            self.take(branches, Taken::Bytes(&bytes[..taken]));
         }
         Ok(taken)
     }
@@ -324,29 +297,30 @@ impl Matcher {
         if steps > taken {
             return Err(MatcherError::Rollback { asked: steps, taken });
         }
-        if steps > 0 {
-            self.history.truncate(taken - steps + 1);
-            if let Some(undo) = self.history.pop() {
-                self.state = undo.before;
-            }
+        if steps > 0
+            && let Some(branches) = self.history.undo(steps)
+        {
+            self.branches = branches;
+            self.terminated = false;
         }
         Ok(())
     }
 
     /// Back to the empty output.
     pub fn reset(&mut self) {
-        self.state = Self::initial();
+        self.branches = self.compiled.lr().initial();
+        self.terminated = false;
         self.history.clear();
     }
 
     /// Whether the output is a sentence of the language, so that an end token is allowed.
     pub fn is_accepting(&self) -> bool {
-        self.compiled.lr().is_accepting(&self.state.branches)
+        self.compiled.lr().is_accepting(&self.branches)
     }
 
     /// Whether an end token was accepted.
     pub fn is_terminated(&self) -> bool {
-        self.state.terminated
+        self.terminated
     }
 
     /// Steps that can be rolled back.
@@ -356,8 +330,8 @@ impl Matcher {
 
     /// What each step took, latest first; end tokens spell nothing.
     pub fn taken(&self) -> impl Iterator<Item = &[u8]> {
-        self.history.iter().rev().map(|undo| match &undo.taken {
-            Taken::Token(id) => self.compiled.vocab.token(*id),
+        self.history.taken().map(|taken| match taken {
+            Taken::Token(id) => self.compiled.vocab.token(id),
             Taken::Bytes(bytes) => bytes,
         })
     }
@@ -371,15 +345,15 @@ impl Matcher {
 
     /// Live branches, and stacks' tops in all of them.
     pub fn branch_counts(&self) -> (usize, usize) {
-        (self.state.branches.len(), self.state.branches.iter().map(|b| b.tops.len()).sum())
+        (self.branches.groups().len(), self.branches.tops().count())
     }
 
     /// The configurations, for people.
     fn describe(&self) -> String {
         let c = &self.compiled;
         let mut parts = Vec::new();
-        for b in &self.state.branches {
-            let live = c.tables.lexer_live.get(b.lexer as usize);
+        for (lexer, tops) in self.branches.groups() {
+            let live = c.tables.lexer_live.get(*lexer as usize);
             let pending = match live {
                 NONE => "between lexemes".to_string(),
                 set => {
@@ -388,8 +362,8 @@ impl Matcher {
                     format!("pending {}{more}", names.join(" or "))
                 }
             };
-            let tops: Vec<u32> = b.tops.iter().map(|t| t.symbol()).collect();
-            parts.push(format!("lexer state {}, {pending}, LR states {tops:?}", b.lexer));
+            let tops: Vec<u32> = tops.iter().map(|t| t.symbol()).collect();
+            parts.push(format!("lexer state {lexer}, {pending}, LR states {tops:?}"));
         }
         parts.join("; ")
     }

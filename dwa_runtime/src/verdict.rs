@@ -47,6 +47,8 @@ impl Drop for Memo {
 impl Memo {
     /// Reductions that go deeper than this are remembered: a pending lexeme would repeat them for every token of it.
     pub(crate) const DEEP: u32 = 64;
+    /// Entries of a straight node that is not deep: it may outlive its matchers, and the bottom is near.
+    const MOST: usize = 32;
 
     /// Verdicts from a node down, read in this state.
     fn below(generation: u16, state: u32) -> u64 {
@@ -74,6 +76,11 @@ impl Memo {
             memo = &entry.rest;
         }
         None
+    }
+
+    fn is_full(&self) -> bool {
+        let entries = std::iter::successors(self.0.get(), |entry| entry.rest.0.get());
+        entries.take(Self::MOST).count() == Self::MOST
     }
 
     pub(crate) fn insert(&self, key: u64, verdicts: &[u64]) {
@@ -172,7 +179,10 @@ impl<A: Automaton> Reader<A> {
                 }
                 continue;
             }
-            frame.node.memo().insert(self.key(frame.state), &frame.verdicts);
+            let node = frame.node;
+            if node.only().is_none() || node.depth() > Memo::DEEP || !node.memo().is_full() {
+                node.memo().insert(self.key(frame.state), &frame.verdicts);
+            }
             let verdicts = std::mem::take(&mut frame.verdicts);
             frames.pop();
             match frames.last_mut() {

@@ -1,11 +1,15 @@
 //! The stack graph: nodes, push, what lies below, merge.
 
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The top of a set of stacks.
 pub type Link<S, M> = Arc<Node<S, M>>;
+
+/// Tops of a set of stacks: nearly always one.
+pub type Tops<S, M> = SmallVec<[Link<S, M>; 2]>;
 
 /// Links of one symbol that a node keeps side by side; more of them become a union.
 const SIDE_BY_SIDE: usize = 4;
@@ -26,6 +30,8 @@ enum Preds<S, M> {
 pub struct Node<S, M> {
     symbol: S,
     depth: u32,
+    /// Whether an interner made it.
+    interned: bool,
     preds: Preds<S, M>,
     memo: M,
 }
@@ -40,15 +46,31 @@ pub enum Below<'a, S, M> {
 }
 
 impl<S: Copy + Ord, M: Default> Node<S, M> {
+    fn new(symbol: S, depth: u32, preds: Preds<S, M>) -> Self {
+        Node { symbol, depth, interned: false, preds, memo: M::default() }
+    }
+
     /// The bottom of a stack.
     pub fn bottom(symbol: S) -> Link<S, M> {
-        Arc::new(Node { symbol, depth: 0, preds: Preds::Bottom, memo: M::default() })
+        Arc::new(Node::new(symbol, 0, Preds::Bottom))
     }
 
     /// `symbol` pushed on every stack of `below`.
     pub fn push(below: Link<S, M>, symbol: S) -> Link<S, M> {
         let depth = below.depth + 1;
-        Arc::new(Node { symbol, depth, preds: Preds::One(below), memo: M::default() })
+        Arc::new(Node::new(symbol, depth, Preds::One(below)))
+    }
+
+    /// The node to be found again as `symbol` pushed on `below`, or as a bottom.
+    pub(crate) fn interned(below: Option<Link<S, M>>, symbol: S) -> Link<S, M> {
+        let depth = below.as_ref().map_or(0, |below| below.depth + 1);
+        let mut node = Node::new(symbol, depth, below.map_or(Preds::Bottom, Preds::One));
+        node.interned = true;
+        Arc::new(node)
+    }
+
+    pub(crate) fn is_interned(&self) -> bool {
+        self.interned
     }
 
     /// `symbol` pushed on every stack of every link of `below`, which must not be empty.
@@ -59,7 +81,7 @@ impl<S: Copy + Ord, M: Default> Node<S, M> {
             return Self::push(below.swap_remove(0), symbol);
         }
         let depth = below.iter().map(|p| p.depth).max().unwrap_or(0) + 1;
-        Arc::new(Node { symbol, depth, preds: Preds::Many(below.into_boxed_slice()), memo: M::default() })
+        Arc::new(Node::new(symbol, depth, Preds::Many(below.into_boxed_slice())))
     }
 
     /// The symbol on top.
@@ -136,12 +158,16 @@ impl<S, M> Drop for Node<S, M> {
 ///
 /// # Panics
 /// If a top is a union: only [`Node::push_all`] makes those, for what lies below.
-pub fn merge<S: Copy + Ord, M: Default>(tops: &mut Vec<Link<S, M>>) {
+pub fn merge<S: Copy + Ord, M: Default>(tops: &mut Tops<S, M>) {
     if tops.len() < 2 {
         return;
     }
     sort(tops);
-    let mut merged: Vec<Link<S, M>> = Vec::with_capacity(tops.len());
+    tops.dedup_by(|a, b| Arc::ptr_eq(a, b));
+    if tops.windows(2).all(|pair| pair[0].symbol != pair[1].symbol) {
+        return;
+    }
+    let mut merged: Tops<S, M> = SmallVec::with_capacity(tops.len());
     for run in tops.chunk_by(|a, b| a.symbol == b.symbol) {
         // A bottom has nothing below it and a stack of one symbol equals no longer one: keep it as it is.
         let longer = run.iter().take_while(|top| top.depth > 0).count();
@@ -163,9 +189,8 @@ pub fn merge<S: Copy + Ord, M: Default>(tops: &mut Vec<Link<S, M>>) {
 }
 
 /// By symbol, then the deepest first: a union comes before what it might contain.
-fn sort<S: Copy + Ord, M>(links: &mut Vec<Link<S, M>>) {
+fn sort<S: Copy + Ord, M>(links: &mut [Link<S, M>]) {
     links.sort_unstable_by_key(|link| (link.symbol, Reverse(link.depth), Arc::as_ptr(link)));
-    links.dedup_by(|a, b| Arc::ptr_eq(a, b));
 }
 
 /// Make a set of links small, the represented set of stacks unchanged: without what is there twice or in a union beside
@@ -186,7 +211,7 @@ fn pool<S: Copy + Ord, M: Default>(links: &mut Vec<Link<S, M>>) {
         let (symbol, depth) = (run[0].symbol, run[0].depth);
         pooled.push(match &members[..] {
             [one] => Arc::clone(one),
-            _ => Arc::new(Node { symbol, depth, preds: Preds::Union(members.into_boxed_slice()), memo: M::default() }),
+            _ => Arc::new(Node::new(symbol, depth, Preds::Union(members.into_boxed_slice()))),
         });
     }
     *links = pooled;
@@ -244,6 +269,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     type L = Link<u8, ()>;
+    type T = Tops<u8, ()>;
 
     fn stacks(tops: &[L]) -> BTreeSet<Vec<u8>> {
         fn walk(node: &L, above: &mut Vec<u8>, out: &mut BTreeSet<Vec<u8>>) {
@@ -293,8 +319,8 @@ mod tests {
         /// The graph stands for exactly the set of stacks that an explicit list of stacks would hold.
         #[test]
         fn merge_keeps_the_set_of_stacks(ops in prop::collection::vec((0u8..5, 0u8..3, any::<u8>()), 1..60)) {
-            let mut tops: Vec<L> = vec![Node::bottom(0)];
-            let mut old: Vec<L> = tops.clone();
+            let mut tops: T = SmallVec::from_iter([Node::bottom(0)]);
+            let mut old: Vec<L> = tops.to_vec();
             let mut model: BTreeSet<Vec<u8>> = BTreeSet::from([vec![0]]);
             for (op, symbol, pick) in ops {
                 match op {
@@ -309,18 +335,18 @@ mod tests {
                         model = model.into_iter().map(|s| [vec![symbol], s].concat()).collect();
                     }
                     2 if model.iter().any(|s| s.len() > 1) => {
-                        tops = below(&tops);
+                        tops = below(&tops).into();
                         model = model.into_iter().filter(|s| s.len() > 1).map(|s| s[1..].to_vec()).collect();
                     }
                     // All tops that there ever were: many of one symbol, of which some hold others.
                     3 => {
                         let links: Vec<L> = old.iter().filter(|_| stacks(&tops).len() < 200).chain(&tops).cloned().collect();
                         model = stacks(&links).into_iter().map(|s| [vec![symbol], s].concat()).collect();
-                        tops = vec![Node::push_all(links, symbol)];
+                        tops = SmallVec::from_iter([Node::push_all(links, symbol)]);
                     }
                     _ => {
                         let i = pick as usize % tops.len();
-                        let again = Node::push_all(tops.clone(), symbol);
+                        let again = Node::push_all(tops.to_vec(), symbol);
                         tops.push(again);
                         tops.swap_remove(i);
                         model = stacks(&tops);
