@@ -37,7 +37,7 @@ HEADER_BYTES = 128
 ENTRY = np.dtype([("offset", "<u8"), ("length", "<u8"), ("width", "<u4"), ("zero", "<u4"), ("hash", "V32")])
 
 _LAYOUT = """
-    meta* names*
+    meta* names* grammar*
     byte_class* lexer_row lexer_patch_start lexer_patch_class* lexer_patch_step lexer_rows
     entry_start entry_emit entry_emit2 entry_next lexer_cand lexer_live
     set_start set_terms set_ignored* change_set change_groups group_sets*
