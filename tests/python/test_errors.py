@@ -257,7 +257,7 @@ def test_grammars():
     check(gg.GrammarError, '"begin" is not defined|start=', lark, f'{BASIC}start: "a"', start="begin")
     check(gg.GrammarError, '"greedy"|"basic"', lark, 'start: "a"', lexer="greedy")
     check(gg.GrammarError, 'no bundled grammar "sql"|sql_core', grammars.load, "sql")
-    check(gg.GrammarError, "'eager'|\"aot\"|\"lazy\"", compile_text, 'start: "a"', mode="eager")
+    check(gg.GrammarError, '\'eager\'|"aot"|"lazy"', compile_text, 'start: "a"', mode="eager")
     check(gg.GrammarError, '"A"|empty string|line 3, column 1', compile_text, "start: A\nA: /x*/")
     check(gg.GrammarError, '"start" derives no text|line 2, column 1', compile_text, 'start: start "a"')
 
