@@ -54,11 +54,11 @@ impl Front {
         stages.begin("lexer")?;
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
         let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
-        let groups = match grammar.lexer {
-            LexerMode::Basic => Groups::basic(&table),
-            LexerMode::Contextual => Groups::contextual(&grammar.terminals, &table),
-        };
-        let dfa = GroupedDfa::build(&grammar.terminals, &groups, &config.lexer).map_err(lexer_error)?;
+        let (groups, dfa) = match grammar.lexer {
+            LexerMode::Basic => GroupedDfa::basic(&grammar.terminals, &table, &config.lexer),
+            LexerMode::Contextual => GroupedDfa::contextual(&grammar.terminals, &table, &config.lexer),
+        }
+        .map_err(lexer_error)?;
         let facts = Arc::new(facts(&grammar, &table, &groups, follow));
         let (lexer, findings) = build_watched(&dfa, &facts, config.max_watched_states)
             .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
@@ -69,6 +69,7 @@ impl Front {
         let quotient = Quotient::new(&table, &groups.of_state);
         stages.size("lr_state_classes", quotient.rows.len());
         stages.size("terminal_classes", quotient.terminal_classes);
+        stages.size("lexer_rows", groups.rows);
         stages.size("lexer_groups", groups.members.len());
         stages.size("lexer_dfa_states", dfa.state_count());
         stages.size("lexer_states", lexer.state_count());

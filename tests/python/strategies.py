@@ -233,6 +233,27 @@ FAMILIES = {
     ),
 }
 
+JSON = Family(
+    '{}[],:"ab1.-t ',
+    ('"a"', '"b"', '"ab"', '"aa"', '"ba"', "1", "11", "1.1", "t", "tt"),
+    (
+        '"[ab]*"',
+        '"a+"',
+        '"(ab|b)*"',
+        '"[ab]{1,2}"',
+        '"[ab]*a"',
+        '"[ab]*"&~"ab?"',
+        '"(a|1)(b|1)"',
+        "-?1+",
+        "1+(\\.1+)?",
+        "1{1,2}",
+        "-1|1",
+        "t+",
+    ),
+    (" +", " ", "[ t] "),
+)
+"""Keys, values and punctuation as schemas of JSON make them: many rows, most of which can share a lexer."""
+
 STARTS = (
     {"s": "0 1 2"},
     {"s": "0 t", "t": "1 0 t | "},
@@ -324,6 +345,74 @@ def random_productions(
                     rhs.append(rng.choice(usable))
             productions.append(Production(lhs, tuple(rhs), nonterminals[lhs].name))
     return nonterminals, productions
+
+
+class _JsonRules:
+    """Objects with optional members in a fixed order, and arrays, as rules."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.terminals: dict[str, Terminal] = {}
+        self.ranked = rng.random() < 0.25
+        self.count = 0
+        self.productions: list[Production] = []
+        self.keys = [t for t in (*JSON.literals, *JSON.patterns) if t.startswith('"')]
+        self.values = [*JSON.literals, *JSON.patterns, *JSON.patterns]
+
+    def terminal(self, text: str) -> int:
+        if text not in self.terminals:
+            literal = text not in JSON.patterns
+            self.terminals[text] = replace(
+                lit(text) if literal else pat(text), literal=literal and self.ranked
+            )
+        return list(self.terminals).index(text)
+
+    def rule(self, *alternatives: list[int]) -> int:
+        """Add a nonterminal; nonterminal ``n`` is the symbol ``~n``."""
+        self.count += 1
+        return self.define(self.count, *alternatives)
+
+    def define(self, number: int, *alternatives: list[int]) -> int:
+        self.productions += [Production(number, tuple(rhs), f"r{number}") for rhs in alternatives]
+        return ~number
+
+    def value(self, depth: int) -> int:
+        kind = self.rng.random()
+        if depth and kind < 0.3:
+            return self.object(depth - 1)
+        if depth and kind < 0.45:
+            item = self.value(depth - 1)
+            comma = self.terminal(",")
+            self.count += 1
+            rest = ~self.count
+            self.define(self.count, [comma, item, rest], [])
+            bounds = [self.terminal("["), self.terminal("]")]
+            return self.rule([bounds[0], item, rest, bounds[1]], bounds)
+        if kind < 0.6:
+            return self.rule(*[[self.terminal(t)] for t in self.rng.sample(self.values, 2)])
+        return self.terminal(self.rng.choice(self.values))
+
+    def object(self, depth: int) -> int:
+        keys = self.rng.sample(self.keys, self.rng.randint(1, 4))
+        comma, colon = self.terminal(","), self.terminal(":")
+        first = later = self.rule([])
+        for key in reversed(keys):
+            member = [self.terminal(key), colon, self.value(depth), later]
+            required = self.rng.random() < 0.3
+            first = self.rule(member, *([] if required else [[first]]))
+            later = self.rule([comma, *member], *([] if required else [[later]]))
+        return self.rule([self.terminal("{"), first, self.terminal("}")])
+
+
+def json_ir(rng: random.Random, lexer: str = "contextual") -> GrammarIR:
+    """Draw a grammar such as a JSON Schema is lowered to."""
+    rules = _JsonRules(rng)
+    rules.define(0, [rules.object(2) if rng.random() < 0.8 else rules.value(2)])
+    terminals = list(rules.terminals.values())
+    for text in rng.sample(JSON.ignored, rng.choice((0, 1, 1, 2))):
+        terminals.append(pat(text, f"I:{text}", ignored=True))
+    nonterminals = tuple(Nonterminal(f"r{i}") for i in range(rules.count + 1))
+    return GrammarIR(0, tuple(terminals), nonterminals, tuple(rules.productions), lexer)
 
 
 def random_ir(
@@ -481,11 +570,12 @@ def random_case(rng: random.Random, **options: Any) -> Case:
     """Draw a grammar some text of which is accepted, its vocabulary and texts.
 
     The texts stay within the oracle's branch limit; a walk along random tokens may still meet
-    :class:`TooManyBranches` and should stop there. Options are those of :func:`random_ir`.
+    :class:`TooManyBranches` and should stop there. Options are those of :func:`random_ir`, whose families
+    are joined by ``"json"``, for :func:`json_ir`.
     """
     while True:
         family = options.get("family") or rng.choice(sorted(FAMILIES))
-        ir = random_ir(rng, **{**options, "family": family})
+        ir = json_ir(rng) if family == "json" else random_ir(rng, **{**options, "family": family})
         oracle = Oracle(ir, max_branches=400)
         sampler = Sampler(ir, oracle.lexer.dfas)
         texts = tuple(dict.fromkeys(sampler.text(rng) for _ in range(12)))
@@ -496,7 +586,7 @@ def random_case(rng: random.Random, **options: Any) -> Case:
                 break
         except TooManyBranches:
             continue  # too ambiguous for explicit stacks
-    alphabet = FAMILIES[family].alphabet
+    alphabet = JSON.alphabet if family == "json" else FAMILIES[family].alphabet
     tokens = random_tokens(rng, alphabet, texts, rng.randint(20, 60))
     return Case(ir, alphabet.encode(), tokens, texts, family, oracle)
 

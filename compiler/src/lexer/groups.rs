@@ -1,10 +1,10 @@
 //! Lexer groups: which LR states share a lexer.
 //!
 //! In `basic` mode all do. In `contextual` mode the terminals that take part in a lexeme are those of the row of the LR
-//! state on top when it starts, with the ignored and the reject terminals: states with equal rows share a lexer. (Rows that
-//! differ could share one where neither a cut nor a trap can differ; lexers per row are cheap and need no such proof.)
+//! state on top when it starts, with the ignored and the reject terminals: states with equal rows share a lexer, and rows
+//! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
-use super::{DEAD, LexerDfa, LexerError, LexerLimits};
+use super::{DEAD, LexerDfa, LexerError, LexerLimits, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
 use crate::lr::LrTable;
@@ -17,22 +17,26 @@ pub struct Groups {
     pub of_state: Vec<u32>,
     /// Terminals of each group.
     pub members: Vec<Vec<TerminalId>>,
+    /// Distinct rows in which lexemes start, or 1 in `basic` mode.
+    pub rows: usize,
 }
 
 impl Groups {
     /// One group with all terminals.
-    pub fn basic(table: &LrTable) -> Self {
+    fn basic(table: &LrTable) -> Self {
         let all = (0..table.terminal_count as u32).collect();
-        Groups { of_state: vec![0; table.state_count], members: vec![all] }
+        Groups { of_state: vec![0; table.state_count], members: vec![all], rows: 1 }
     }
 
-    /// One group for each distinct row of the states in which a lexeme can start, in state order.
-    pub fn contextual(terminals: &[Terminal], table: &LrTable) -> Self {
+    /// Groups of the rows of the states in which a lexeme can start, coloured in state order. If not `shared`, one group for
+    /// each distinct row.
+    fn contextual(terminals: &[Terminal], table: &LrTable, shared: bool) -> Self {
         let mut always = vec![0; bits::words(table.terminal_count + 1)];
         for (t, _) in terminals.iter().enumerate().filter(|(_, t)| t.ignored || t.reject) {
             bits::insert(&mut always, t as u32);
         }
-        let mut groups = Groups { of_state: vec![0; table.state_count], members: Vec::new() };
+        let mut of_state = vec![0; table.state_count];
+        let mut rows: Vec<Vec<u64>> = Vec::new();
         let mut ids: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
         for state in 0..table.state_count as u32 {
             if state != 0 && !matches!(table.accessing[state as usize], Some(Symbol::T(_))) {
@@ -42,13 +46,18 @@ impl Groups {
             for &t in table.row_terminals(state).iter().filter(|&&t| (t as usize) < table.terminal_count) {
                 bits::insert(&mut row, t);
             }
-            let next = groups.members.len() as u32;
-            groups.of_state[state as usize] = *ids.entry(row).or_insert_with_key(|row| {
-                groups.members.push(bits::iter(row).collect());
-                next
+            of_state[state as usize] = *ids.entry(row).or_insert_with_key(|row| {
+                rows.push(row.clone());
+                rows.len() as u32 - 1
             });
         }
-        groups
+        let count = rows.len();
+        if shared {
+            let (colours, unions) = sharing::colour(terminals, &rows);
+            of_state.iter_mut().for_each(|row| *row = colours[*row as usize]);
+            rows = unions;
+        }
+        Groups { of_state, members: rows.iter().map(|row| bits::iter(row).collect()).collect(), rows: count }
     }
 }
 
@@ -70,11 +79,41 @@ pub struct GroupedDfa {
 }
 
 impl GroupedDfa {
-    /// Build the lexer of each group, candidates resolved by rank.
+    /// The lexer of all terminals.
+    ///
+    /// # Errors
+    /// [`LexerError`] if it cannot be built.
+    pub fn basic(terminals: &[Terminal], table: &LrTable, limits: &LexerLimits) -> Result<(Groups, Self), LexerError> {
+        let groups = Groups::basic(table);
+        let dfa = Self::build(terminals, &groups, limits)?;
+        Ok((groups, dfa))
+    }
+
+    /// The lexers of the rows. Where shared ones grow large, each distinct row has its own.
     ///
     /// # Errors
     /// [`LexerError`] of the first that cannot be built.
-    pub fn build(terminals: &[Terminal], groups: &Groups, limits: &LexerLimits) -> Result<Self, LexerError> {
+    pub fn contextual(
+        terminals: &[Terminal],
+        table: &LrTable,
+        limits: &LexerLimits,
+    ) -> Result<(Groups, Self), LexerError> {
+        let small = LexerLimits {
+            max_dfa_states: limits.max_dfa_states / 16,
+            max_subset_elements: limits.max_subset_elements / 16,
+            ..limits.clone()
+        };
+        let groups = Groups::contextual(terminals, table, true);
+        if let Ok(dfa) = Self::build(terminals, &groups, &small) {
+            return Ok((groups, dfa));
+        }
+        let groups = Groups::contextual(terminals, table, false);
+        let dfa = Self::build(terminals, &groups, limits)?;
+        Ok((groups, dfa))
+    }
+
+    /// Build the lexer of each group, candidates resolved by rank.
+    fn build(terminals: &[Terminal], groups: &Groups, limits: &LexerLimits) -> Result<Self, LexerError> {
         let parts: Vec<LexerDfa> = groups
             .members
             .iter()

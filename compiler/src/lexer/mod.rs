@@ -27,6 +27,7 @@ mod json_class;
 mod minimize;
 mod nfa;
 mod separability;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod utf8;

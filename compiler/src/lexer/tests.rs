@@ -3,6 +3,7 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use super::*;
+use crate::bits;
 use crate::grammar::ir::{Expr, GraphState};
 
 fn terminal(name: &str, expr: Expr, priority: i32, literal: bool) -> Terminal {
@@ -349,6 +350,45 @@ proptest! {
     }
 
     #[test]
+    fn rows_that_share_a_lexer_are_cut_alike(
+        exprs in prop::collection::vec((any_ambiguous_expr(), prop::sample::select(vec![0, 0, 0, 1])), 2..6),
+        rows in prop::collection::vec(1..32u64, 2..5),
+    ) {
+        let name = |i: usize| format!("T{i}");
+        let terminals = exprs.iter().enumerate().map(|(i, (e, priority))| terminal(&name(i), e.clone(), *priority, false));
+        let terminals: Vec<Terminal> = terminals.filter(|t| !Naive::matches(&t.expr, b"")).collect();
+        let rows: Vec<Vec<u64>> = rows.iter().map(|row| vec![row & ((1 << terminals.len()) - 1)]).collect();
+        let (colours, unions) = sharing::colour(&terminals, &rows);
+        let build = |row: &[u64]| {
+            LexerDfa::build(&terminals, &bits::iter(row).collect::<Vec<_>>(), true, &LexerLimits::default()).unwrap()
+        };
+        for (row, colour) in rows.iter().zip(colours) {
+            let (own, shared) = (build(row), build(&unions[colour as usize]));
+            // Whether a word of the row has ended, with the states after a text.
+            let mut pairs = vec![(false, Some(0), Some(0))];
+            let mut done = 0;
+            while let Some(&(ended, p, q)) = pairs.get(done) {
+                done += 1;
+                let candidates = |dfa: &LexerDfa, q: Option<u32>| q.map_or(vec![], |q| dfa.candidates(q).to_vec());
+                let (mine, theirs) = (candidates(&own, p), candidates(&shared, q));
+                let foreign = theirs.iter().any(|&t| !bits::has(row, t));
+                prop_assert!(!ended || !foreign);
+                prop_assert!(mine.iter().all(|t| theirs.contains(t)));
+                prop_assert!(theirs.iter().all(|&t| !bits::has(row, t) || mine.contains(&t)));
+                let ended = ended || !mine.is_empty();
+                for byte in *b"ab" {
+                    let next = |dfa: &LexerDfa, q: Option<u32>| q.and_then(|q| dfa.step(q, byte));
+                    let pair = (ended, next(&own, p), next(&shared, q));
+                    prop_assert!(!ended || pair.1.is_some() == pair.2.is_some());
+                    if !pairs.contains(&pair) {
+                        pairs.push(pair);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn ambiguous_repeats_agree_with_the_definition(expr in any_ambiguous_expr()) {
         let dfa = match build(std::slice::from_ref(&expr)) {
             Ok(dfa) => dfa,
@@ -410,6 +450,29 @@ fn keywords_outrank_identifiers() {
     let some = LexerDfa::build(&terminals, &[2, 0, 2], true, &LexerLimits::default()).unwrap();
     assert_eq!(accepts(&some, b"if"), [0]);
     assert_eq!(accepts(&some, b"loud"), [2]);
+}
+
+#[test]
+fn keys_strings_and_punctuation_share_a_lexer() {
+    let string = Expr::Cat(vec![lit("\""), repeat(class('0', 'z'), 0, None), lit("\"")]);
+    let digits = repeat(class('0', '9'), 1, None);
+    let fraction = Expr::Cat(vec![digits.clone(), repeat(Expr::Cat(vec![lit("."), digits.clone()]), 0, Some(1))]);
+    let mut exprs = vec![string.clone(), digits, fraction, lit("true"), lit(","), lit("}")];
+    exprs.extend((0..1000).map(|i| lit(&format!("\"key{i}\""))));
+    let of = |literal: bool, rows: &[&[u32]]| {
+        let named = exprs.iter().enumerate().map(|(i, e)| terminal(&format!("T{i}"), e.clone(), 0, literal && i > 0));
+        let rows = rows.iter().map(|row| {
+            let mut set = vec![0; bits::words(exprs.len())];
+            row.iter().for_each(|&t| bits::insert(&mut set, t));
+            set
+        });
+        let rows: Vec<Vec<u64>> = rows.collect();
+        sharing::colour(&named.collect::<Vec<_>>(), &rows).0
+    };
+    // A whole number goes on as one with a fraction; keys do not go on as strings.
+    assert_eq!(of(false, &[&[5, 6, 1005], &[4, 5], &[0], &[1], &[2], &[3], &[0, 7]]), [0, 0, 0, 0, 1, 0, 0]);
+    // A key that outranks strings must not be met where strings are asked for.
+    assert_eq!(of(true, &[&[5, 6, 1005], &[4, 5], &[0], &[1], &[2], &[3], &[0, 7]]), [0, 0, 1, 0, 1, 0, 2]);
 }
 
 #[test]

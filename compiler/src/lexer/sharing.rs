@@ -1,0 +1,211 @@
+//! Which rows of the LR table may share a lexer.
+//!
+//! A lexer over the terminals U serves a row R ⊆ U exactly if no terminal of U∖R changes what is cut, ranked or pending
+//! on a stack with row R. Two rules suffice, for all r ∈ R and f ∈ U∖R:
+//! 1. no word of r is a proper prefix of a word of f;
+//! 2. where r and f have a word in common, f does not outrank r.
+//!
+//! *Proof.* Let y be the lexeme so far, on a stack with row R. What has no action in R cannot be shifted there, after any
+//! reductions, so emissions and live sets never hold there by terminals of U∖R; it remains to show that those of R are
+//! the same. If no prefix of y is a word of R, neither lexer has emitted anything of R. If y is a word of R, then by rule 1
+//! both lexers can go on alike from here, so longest matches, lexemes that end at once and watchers agree, and by rule 2 the
+//! candidates of R. If a proper prefix of y is a word of R, no terminal of U∖R is left. So the same continuations end as a
+//! candidate r in both lexers. Whether r is a trap is asked of the rows that shifting r leads to
+//! ([`TerminalFacts::after`](super::TerminalFacts)), terminal by terminal, not of the union those rows share: by induction
+//! over the removal of traps live sets agree on R. Ignored and reject terminals are in every row.
+//!
+//! The rules are decided for pairs: of words by looking up prefixes, of a word and an automaton by running it, of automata
+//! on their product. A pair whose product has more states than the two have together is kept apart as well, so that lexers
+//! do not multiply automata; and so is, from everything, what is too large to look at.
+
+use super::{DEAD, LexerDfa, LexerLimits};
+use crate::bits;
+use crate::grammar::ir::{Expr, Terminal, TerminalId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
+
+/// Largest automata of single terminals that are looked at.
+const LIMITS: LexerLimits = LexerLimits { max_nfa_states: 20_000, max_dfa_states: 1_000, max_subset_elements: 100_000 };
+
+/// Steps of automata looked at in all; what comes later is kept apart.
+const MAX_WORK: usize = 2_000_000;
+
+/// Give each row the first colour whose rows it can share a lexer with: the colour of each row, the terminals of each.
+pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Vec<Vec<u64>>) {
+    let mut used = vec![0; rows.first().map_or(0, Vec::len)];
+    for row in rows {
+        bits::unite(&mut used, row);
+    }
+    let disturbs = Pairs::disturbances(terminals, &used);
+    let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
+    let colour = |row: &Vec<u64>| {
+        let mut disturbing = vec![0; row.len()];
+        for t in bits::iter(row) {
+            disturbs[t as usize].iter().for_each(|&f| bits::insert(&mut disturbing, f));
+        }
+        disturbing.iter_mut().zip(row).for_each(|(f, r)| *f &= !r);
+        let fits = |c: &usize| !bits::meets(&disturbing, &unions[*c]) && !bits::meets(row, &refused[*c]);
+        let colour = (0..unions.len()).find(fits).unwrap_or_else(|| {
+            unions.push(vec![0; row.len()]);
+            refused.push(vec![0; row.len()]);
+            unions.len() - 1
+        });
+        bits::unite(&mut unions[colour], row);
+        bits::unite(&mut refused[colour], &disturbing);
+        colour as u32
+    };
+    (rows.iter().map(colour).collect(), unions)
+}
+
+/// The word that is all an expression matches, appended to `word`; whether there is one.
+fn only_word(expr: &Expr, word: &mut Vec<u8>) -> bool {
+    match expr {
+        Expr::Bytes(bytes) => {
+            word.extend(bytes);
+            true
+        }
+        Expr::Cat(parts) => parts.iter().all(|part| only_word(part, word)),
+        _ => false,
+    }
+}
+
+/// The automaton of one terminal.
+struct Automaton {
+    id: TerminalId,
+    dfa: LexerDfa,
+    /// Whether a word can go on from each state.
+    goes_on: Vec<bool>,
+}
+
+/// Decides which pairs of terminals break a rule.
+struct Pairs<'t> {
+    terminals: &'t [Terminal],
+    /// For each terminal those that a row with it must not meet outside of it.
+    disturbs: Vec<Vec<TerminalId>>,
+    work: usize,
+}
+
+impl<'t> Pairs<'t> {
+    fn disturbances(terminals: &'t [Terminal], used: &[u64]) -> Vec<Vec<TerminalId>> {
+        let mut pairs = Pairs { terminals, disturbs: vec![Vec::new(); terminals.len()], work: MAX_WORK };
+        let mut words: Vec<(TerminalId, Vec<u8>)> = Vec::new();
+        let mut automata: Vec<Automaton> = Vec::new();
+        for t in bits::iter(used) {
+            let mut word = Vec::new();
+            if only_word(&terminals[t as usize].expr, &mut word) {
+                words.push((t, word));
+            } else if let Some(automaton) = pairs.automaton(t) {
+                automata.push(automaton);
+            } else {
+                bits::iter(used).filter(|&other| other != t).for_each(|other| pairs.keep_apart(t, other));
+            }
+        }
+        pairs.words(&words);
+        for (i, a) in automata.iter().enumerate() {
+            words.iter().for_each(|(t, word)| pairs.word_and_automaton(*t, word, a));
+            automata[..i].iter().for_each(|b| pairs.automata(a, b));
+        }
+        pairs.disturbs
+    }
+
+    fn automaton(&mut self, id: TerminalId) -> Option<Automaton> {
+        let dfa =
+            if self.work > 0 { LexerDfa::build(self.terminals, &[id], false, &LIMITS).ok()? } else { return None };
+        self.work = self.work.saturating_sub(dfa.next.len());
+        let goes_on = (0..dfa.state_count() as u32).map(|q| dfa.row(q).iter().any(|&to| to != DEAD)).collect();
+        Some(Automaton { id, dfa, goes_on })
+    }
+
+    /// Terminal `f` would make a difference to a row with `r`.
+    fn disturb(&mut self, r: TerminalId, f: TerminalId) {
+        self.disturbs[r as usize].push(f);
+    }
+
+    fn keep_apart(&mut self, a: TerminalId, b: TerminalId) {
+        self.disturb(a, b);
+        self.disturb(b, a);
+    }
+
+    fn common_word(&mut self, a: TerminalId, b: TerminalId) {
+        match self.terminals[a as usize].rank().cmp(&self.terminals[b as usize].rank()) {
+            Ordering::Less => self.disturb(a, b),
+            Ordering::Equal => {}
+            Ordering::Greater => self.disturb(b, a),
+        }
+    }
+
+    fn words(&mut self, words: &[(TerminalId, Vec<u8>)]) {
+        let mut ids: FxHashMap<&[u8], Vec<TerminalId>> = FxHashMap::default();
+        words.iter().for_each(|(t, word)| ids.entry(word).or_default().push(*t));
+        for (f, word) in words {
+            for length in 1..word.len() {
+                ids.get(&word[..length]).into_iter().flatten().for_each(|&t| self.disturb(t, *f));
+            }
+            ids[&word[..]].iter().filter(|t| *t < f).for_each(|&t| self.common_word(t, *f));
+        }
+    }
+
+    fn word_and_automaton(&mut self, t: TerminalId, word: &[u8], a: &Automaton) {
+        let mut at = Some(0);
+        let mut accepted = false;
+        for &byte in word {
+            let Some(q) = at else { break };
+            accepted |= a.dfa.is_accepting(q);
+            at = a.dfa.step(q, byte);
+        }
+        if accepted {
+            self.disturb(a.id, t);
+        }
+        let Some(q) = at else { return };
+        if a.goes_on[q as usize] {
+            self.disturb(t, a.id);
+        }
+        if a.dfa.is_accepting(q) {
+            self.common_word(a.id, t);
+        }
+    }
+
+    fn automata(&mut self, a: &Automaton, b: &Automaton) {
+        let classes = joint_classes(&a.dfa, &b.dfa);
+        let most = a.dfa.state_count() + b.dfa.state_count();
+        let mut pairs = vec![(0, 0)];
+        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+        let (mut a_then_b, mut b_then_a, mut common) = (false, false, false);
+        let mut done = 0;
+        while let Some(&(p, q)) = pairs.get(done) {
+            let (in_a, in_b) = (a.dfa.is_accepting(p), b.dfa.is_accepting(q));
+            a_then_b |= in_a && b.goes_on[q as usize];
+            b_then_a |= in_b && a.goes_on[p as usize];
+            common |= in_a && in_b;
+            if a_then_b && b_then_a || pairs.len() > most || self.work == 0 {
+                return self.keep_apart(a.id, b.id);
+            }
+            for &byte in &classes {
+                if let (Some(p), Some(q)) = (a.dfa.step(p, byte), b.dfa.step(q, byte))
+                    && seen.insert((p, q))
+                {
+                    pairs.push((p, q));
+                }
+            }
+            done += 1;
+            self.work = self.work.saturating_sub(classes.len());
+        }
+        if a_then_b {
+            self.disturb(a.id, b.id);
+        }
+        if b_then_a {
+            self.disturb(b.id, a.id);
+        }
+        if common {
+            self.common_word(a.id, b.id);
+        }
+    }
+}
+
+/// One byte of each class that some state of either automaton tells apart.
+fn joint_classes(a: &LexerDfa, b: &LexerDfa) -> Vec<u8> {
+    let mut seen = vec![false; a.class_count * b.class_count];
+    let class =
+        |byte: &u8| a.byte_class[*byte as usize] as usize * b.class_count + b.byte_class[*byte as usize] as usize;
+    (0..=255u8).filter(|byte| !std::mem::replace(&mut seen[class(byte)], true)).collect()
+}
