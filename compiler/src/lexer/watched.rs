@@ -512,8 +512,9 @@ impl Finish<'_, '_> {
             let part = if short.ignored { &raw.facts.ignored } else { &raw.facts.usable };
             let emitted: Vec<u64> = emitted.iter().zip(part).map(|(e, p)| e & p).collect();
             let may = if short.ignored { !bits::is_empty(&emitted) } else { raw.may_follow(&emitted, next) };
-            if may {
-                let emission = self.emission(&emitted, short.ignored, short.group);
+            // No candidate may lead to the group any more: traps are not emitted.
+            let emission = if may { self.emission(&emitted, short.ignored, short.group) } else { NONE };
+            if emission != NONE {
                 self.go(&short.goes, emission, &mut entry);
             }
         }
