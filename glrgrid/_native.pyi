@@ -186,8 +186,29 @@ class Matcher:
     def branch_counts(self) -> tuple[int, int]:
         """Live branches, and stack tops in all of them: more than (1, 1) where the text so far is ambiguous."""
 
+class SchemaGrammar:
+    """The grammar of a JSON Schema."""
+
+    def to_json(self) -> str:
+        """Canonical JSON of the grammar, as ``GrammarIR.to_json`` writes it."""
+    @property
+    def warnings(self) -> list[str]:
+        """What is not enforced."""
+
+def lower_schema(
+    text: str,
+    *,
+    separators: tuple[str, str] | None = None,
+    max_newlines: int = 2,
+    max_blanks: int = 64,
+    any_order: bool = False,
+    one_of_any: bool = False,
+    lenient: bool = False,
+) -> SchemaGrammar:
+    """Lower a JSON Schema, given as text; see ``Grammar.from_json_schema``."""
+
 def compile(
-    ir: str,
+    ir: str | SchemaGrammar,
     vocab: Vocab,
     *,
     lazy: bool = False,

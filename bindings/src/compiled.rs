@@ -1,9 +1,10 @@
 //! `_native.CompiledGrammar`, `compile` and `load`.
 
 use crate::error::{self, guard};
+use crate::schema::SchemaGrammar;
 use crate::vocab::Vocab;
 use compiler::vocab::Trie;
-use compiler::{Config, Stats};
+use compiler::{Config, Source, Stats};
 use dwa_runtime::artifact::Buffer;
 use dwa_runtime::{ArtifactError, Compiled};
 use pyo3::prelude::*;
@@ -113,12 +114,12 @@ impl CompiledGrammar {
     }
 }
 
-/// Compile a grammar in canonical IR text.
+/// Compile a grammar, in canonical IR text or as it was lowered.
 #[pyfunction]
 #[pyo3(signature = (ir, vocab, *, lazy=false, progress=None, shared_tokens=None, min_agreement=None))]
 pub fn compile(
     py: Python<'_>,
-    ir: String,
+    ir: &Bound<'_, PyAny>,
     vocab: &Vocab,
     lazy: bool,
     progress: Option<Py<PyAny>>,
@@ -130,6 +131,14 @@ pub fn compile(
         config.shared_tokens = shared_tokens.unwrap_or(config.shared_tokens);
         config.min_agreement = min_agreement.unwrap_or(config.min_agreement);
         let (inner, trie) = (Arc::clone(&vocab.inner), vocab.prepared());
+        let read: Source;
+        let source = match ir.cast::<SchemaGrammar>() {
+            Ok(lowered) => &lowered.get().source,
+            Err(_) => {
+                read = Source::read(ir.extract()?).map_err(error::compile)?;
+                &read
+            }
+        };
         let mut raised: Option<PyErr> = None;
         let built = py.detach(|| {
             let trie = trie.get_or_init(|| Arc::new(Trie::new(&inner)));
@@ -147,9 +156,9 @@ pub fn compile(
                 }
             };
             if lazy {
-                compiler::compile_lazy(&ir, &inner, trie, &config, &mut tell).map(|(a, lazy)| (a, Some(lazy)))
+                compiler::compile_lazy(source, &inner, trie, &config, &mut tell).map(|(a, lazy)| (a, Some(lazy)))
             } else {
-                compiler::compile(&ir, &inner, trie, &config, &mut tell).map(|a| (a, None))
+                compiler::compile(source, &inner, trie, &config, &mut tell).map(|a| (a, None))
             }
         });
         if let Some(error) = raised {

@@ -1,6 +1,7 @@
 //! The table of core errors and the Python exceptions they become.
 
 use compiler::CompileError;
+use compiler::json_schema::{SchemaError, Severity};
 use dwa_runtime::{ArtifactError, MatcherError, VocabError};
 use pyo3::PyErr;
 use pyo3::prelude::*;
@@ -12,6 +13,7 @@ mod py {
     pyo3::import_exception!(glrgrid.errors, DeadEnd);
     pyo3::import_exception!(glrgrid.errors, GrammarError);
     pyo3::import_exception!(glrgrid.errors, InternalError);
+    pyo3::import_exception!(glrgrid.errors, SchemaError);
     pyo3::import_exception!(glrgrid.errors, StateError);
     pyo3::import_exception!(glrgrid.errors, VocabError);
 }
@@ -77,6 +79,13 @@ pub fn compile(error: CompileError) -> PyErr {
         CompileError::Lr(_) | CompileError::Limit { .. } => py::BudgetExceeded::new_err(message),
         CompileError::Cancelled => pyo3::exceptions::PyKeyboardInterrupt::new_err(message),
         CompileError::Internal(_) => py::InternalError::new_err(message),
+    }
+}
+
+pub fn schema(error: SchemaError) -> PyErr {
+    match error.severity {
+        Severity::Budget => py::BudgetExceeded::new_err(format!("{} (at {})", error.reason, error.place())),
+        _ => py::SchemaError::new_err((error.reason, error.pointer)),
     }
 }
 

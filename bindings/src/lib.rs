@@ -5,6 +5,7 @@ mod compiled;
 mod error;
 mod inspect;
 mod matcher;
+mod schema;
 mod vocab;
 
 use pyo3::prelude::*;
@@ -14,8 +15,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<vocab::Vocab>()?;
     module.add_class::<compiled::CompiledGrammar>()?;
     module.add_class::<matcher::Matcher>()?;
+    module.add_class::<schema::SchemaGrammar>()?;
     module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::load, module)?)?;
+    module.add_function(wrap_pyfunction!(schema::lower_schema, module)?)?;
     module.add_function(wrap_pyfunction!(matcher::fill_bitmask_batch, module)?)?;
     module.add_function(wrap_pyfunction!(inspect::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(inspect::dot, module)?)?;

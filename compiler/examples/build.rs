@@ -1,5 +1,5 @@
 //! Builds an artifact from an IR file and a vocabulary file (lines of `id hex`), repeatedly, for profiling.
-use compiler::{Config, compile, vocab::Trie};
+use compiler::{Config, Source, compile, vocab::Trie};
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let ir = std::fs::read_to_string(&args[1]).unwrap();
@@ -14,7 +14,7 @@ fn main() {
     let trie = std::sync::Arc::new(Trie::new(&vocab));
     let n: usize = args.get(3).map_or(1, |s| s.parse().unwrap());
     for i in 0..n {
-        let a = compile(&ir, &vocab, &trie, &Config::default(), &mut |_, _| true).unwrap();
+        let a = compile(&Source::read(ir.clone()).unwrap(), &vocab, &trie, &Config::default(), &mut |_, _| true).unwrap();
         if i + 1 == n {
             println!("{:?}\n{:?}", a.stats.milliseconds, a.stats.sizes);
         }

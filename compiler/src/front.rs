@@ -11,7 +11,7 @@ use crate::lr::{Action, LrTable};
 use crate::parser_dwa::Quotient;
 use crate::terminal_dwa::Builder;
 use crate::vocab::Trie;
-use crate::{Stages, grammar};
+use crate::{Source, Stages, grammar};
 use dwa_runtime::{Meta, Vocab};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const MAX_TERMINALS: usize = u16::MAX as usize - 1;
 /// What the first stages made.
 #[derive(Debug)]
 pub(crate) struct Front {
-    pub grammar: Grammar,
+    pub grammar: Arc<Grammar>,
     pub reduced: ReducedGrammar,
     pub table: LrTable,
     pub groups: Groups,
@@ -33,10 +33,10 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Run the stages on a grammar in canonical IR text.
-    pub fn build(text: &str, config: &Config, stages: &mut Stages<'_>) -> Result<Self, CompileError> {
+    /// Run the stages on a grammar.
+    pub fn build(source: &Source, config: &Config, stages: &mut Stages<'_>) -> Result<Self, CompileError> {
         stages.begin("grammar")?;
-        let grammar: Grammar = serde_json::from_str(text).map_err(|e| CompileError::Malformed(e.to_string()))?;
+        let grammar = Arc::clone(&source.grammar);
         if grammar.terminals.len() > MAX_TERMINALS {
             return Err(CompileError::TooManyTerminals { found: grammar.terminals.len(), limit: MAX_TERMINALS });
         }

@@ -30,9 +30,39 @@ pub use lazy::Lazy;
 use dwa_runtime::artifact::Header;
 use dwa_runtime::{TableData, Vocab};
 use front::Front;
+use grammar::ir::Grammar;
 use std::sync::Arc;
 use std::time::Instant;
 use vocab::Trie;
+
+/// A grammar, and its canonical text, which artifacts are known by.
+#[derive(Debug)]
+pub struct Source {
+    text: String,
+    grammar: Arc<Grammar>,
+}
+
+impl Source {
+    /// Read canonical text.
+    ///
+    /// # Errors
+    /// [`CompileError::Malformed`].
+    pub fn read(text: String) -> Result<Self, CompileError> {
+        let grammar = serde_json::from_str(&text).map_err(|e| CompileError::Malformed(e.to_string()))?;
+        Ok(Source { text, grammar: Arc::new(grammar) })
+    }
+
+    /// The canonical text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<Grammar> for Source {
+    fn from(grammar: Grammar) -> Self {
+        Source { text: grammar::canonical::to_json(&grammar), grammar: Arc::new(grammar) }
+    }
+}
 
 /// An artifact and how it came about.
 #[derive(Debug)]
@@ -83,21 +113,21 @@ impl Stages<'_> {
     }
 }
 
-/// Compile a grammar given as canonical IR text.
+/// Compile a grammar.
 ///
 /// The same input gives the same bytes.
 ///
 /// # Errors
 /// [`CompileError`].
 pub fn compile(
-    text: &str,
+    source: &Source,
     vocab: &Vocab,
     trie: &Arc<Trie>,
     config: &Config,
     progress: Progress<'_>,
 ) -> Result<Artifact, CompileError> {
     let mut stages = Stages { progress, stats: Stats::default(), started: Instant::now(), stage: "" };
-    let front = Front::build(text, config, &mut stages)?;
+    let front = Front::build(source, config, &mut stages)?;
 
     stages.begin("terminal_dwa")?;
     let mut report = |done: usize, of: usize| (stages.progress)("terminal_dwa", done as f64 / of.max(1) as f64);
@@ -122,7 +152,7 @@ pub fn compile(
     rows::write(&terminal, &verdicts, trie, vocab.words(), &mut data);
     data.meta = front.meta(verdicts.count, vocab).to_section();
     stages.begin("artifact")?;
-    Ok(finish(&data, text, &front, vocab, stages))
+    Ok(finish(&data, source, &front, vocab, stages))
 }
 
 /// Run the first stages only: an artifact that holds the grammar instead of recipes and automaton, and what supplies those.
@@ -130,28 +160,28 @@ pub fn compile(
 /// # Errors
 /// [`CompileError`].
 pub fn compile_lazy(
-    text: &str,
+    source: &Source,
     vocab: &Vocab,
     trie: &Arc<Trie>,
     config: &Config,
     progress: Progress<'_>,
 ) -> Result<(Artifact, Arc<Lazy>), CompileError> {
     let mut stages = Stages { progress, stats: Stats::default(), started: Instant::now(), stage: "" };
-    let front = Arc::new(Front::build(text, config, &mut stages)?);
+    let front = Arc::new(Front::build(source, config, &mut stages)?);
     stages.begin("artifact")?;
     let lazy = Lazy::new(Arc::clone(&front), Arc::clone(trie), vocab.words(), config.clone());
     let mut data = assemble::front(&front, &terminal_dwa::Outcomes::of(&front));
     assemble::nothing_else(&mut data);
-    data.grammar = text.as_bytes().to_vec();
+    data.grammar = source.text.as_bytes().to_vec();
     data.meta = front.meta(2, vocab).to_section();
-    Ok((finish(&data, text, &front, vocab, stages), Arc::new(lazy)))
+    Ok((finish(&data, source, &front, vocab, stages), Arc::new(lazy)))
 }
 
-fn finish(data: &TableData, text: &str, front: &Front, vocab: &Vocab, mut stages: Stages<'_>) -> Artifact {
+fn finish(data: &TableData, source: &Source, front: &Front, vocab: &Vocab, mut stages: Stages<'_>) -> Artifact {
     let bytes = data.write(&Header {
         vocab: *vocab.fingerprint(),
         vocab_size: vocab.size() as u64,
-        grammar: *blake3::hash(text.as_bytes()).as_bytes(),
+        grammar: *blake3::hash(source.text.as_bytes()).as_bytes(),
     });
     stages.size("artifact_bytes", bytes.len());
     stages.end();

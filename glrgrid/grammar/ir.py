@@ -112,3 +112,24 @@ class GrammarIR:
             ensure_ascii=False,
             separators=(",", ":"),
         )
+
+    @classmethod
+    def from_json(cls, text: str, warnings: tuple[str, ...] = ()) -> GrammarIR:
+        """Read what :meth:`to_json` wrote."""
+        data = json.loads(text)
+        terminals = (
+            Terminal(**{**t, "expr": _tuples(t["expr"]), "position": _position(t)}) for t in data["terminals"]
+        )
+        nonterminals = (Nonterminal(n["name"], _position(n)) for n in data["nonterminals"])
+        productions = (Production(p["lhs"], tuple(p["rhs"]), p["name"]) for p in data["productions"])
+        return cls(
+            data["start"], tuple(terminals), tuple(nonterminals), tuple(productions), data["lexer"], warnings
+        )
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _position(item: dict[str, Any]) -> Position | None:
+    return tuple(item["position"]) if item["position"] else None

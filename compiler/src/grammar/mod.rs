@@ -4,6 +4,7 @@
 //! [`analysis`] answers which terminals can come next to each other.
 
 pub mod analysis;
+pub mod canonical;
 pub mod epsilon;
 pub mod ir;
 pub mod reduce;

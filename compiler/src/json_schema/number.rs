@@ -57,6 +57,11 @@ impl Decimal {
         }
     }
 
+    /// A whole number.
+    pub fn from_i64(number: i64) -> Self {
+        Self::from_number(&number.into()).expect("19 digits are few")
+    }
+
     fn zero() -> Self {
         Self { negative: false, digits: Vec::new(), point: 0 }
     }
@@ -252,10 +257,14 @@ pub fn bounded(bounds: &NumberBounds) -> Result<Option<Expr>, Reason> {
 /// # Errors
 /// If it has too many digits.
 pub fn literal(number: &serde_json::Number) -> Result<Expr, Reason> {
-    let value = Decimal::from_number(number)?;
+    Decimal::from_number(number).map(|value| literal_of(&value))
+}
+
+/// [`literal`] of a decimal.
+pub fn literal_of(value: &Decimal) -> Expr {
     if value.digits.is_empty() {
         let zero = Expr::Cat(vec![optional(bytes("-")), bytes("0"), optional(Expr::Cat(vec![bytes("."), zeros(1)]))]);
-        return Ok(Expr::Cat(vec![zero, optional(any_exponent())]));
+        return Expr::Cat(vec![zero, optional(any_exponent())]);
     }
     let sign = bytes(if value.negative { "-" } else { "" });
     let text = Decimal { negative: false, ..value.clone() }.to_string();
@@ -278,7 +287,7 @@ pub fn literal(number: &serde_json::Number) -> Result<Expr, Reason> {
     };
     let exponent = [exponent_mark(), sign_of_exponent, zeros(0), bytes(&exponent.abs().to_string())];
     let scientific = [bytes(&digits[..1]), tail(&digits[1..])].into_iter().chain(exponent);
-    Ok(Expr::Cat(vec![sign, Expr::Alt(vec![plain, Expr::Cat(scientific.collect())])]))
+    Expr::Cat(vec![sign, Expr::Alt(vec![plain, Expr::Cat(scientific.collect())])])
 }
 
 /// A magnitude and whether it is itself excluded.

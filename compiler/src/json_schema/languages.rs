@@ -1,0 +1,238 @@
+//! Sets of strings and numbers → terminal expressions; and what there is to know about them before.
+
+use super::number::{self, Decimal, NumberBounds};
+use super::shape::{NumberSet, StringSet};
+use super::{Reason, format, pattern, string};
+use crate::grammar::ir::{Expr, Terminal};
+use crate::lexer::{LexerDfa, LexerError, LexerLimits};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+type Result<T> = std::result::Result<T, Reason>;
+/// Why something about a text of the document is refused.
+type Refused<'a> = (&'a str, Reason);
+
+/// Size of the automata built to decide what is empty.
+const LIMITS: LexerLimits =
+    LexerLimits { max_nfa_states: 1_000_000, max_dfa_states: 100_000, max_subset_elements: 8_000_000 };
+
+/// Languages of patterns and formats, each built once.
+#[derive(Default)]
+pub(super) struct Languages<'a> {
+    patterns: FxHashMap<&'a str, Result<Rc<Expr>>>,
+    formats: FxHashMap<&'a str, Option<Rc<Expr>>>,
+    pattern_automata: FxHashMap<&'a str, Result<Option<Rc<LexerDfa>>>>,
+    empty_strings: FxHashMap<StringSet<'a>, bool>,
+}
+
+/// The automaton of "!" and `expr`: lexemes are not empty, but what `expr` matches may be. `None` if it matches nothing.
+fn automaton(expr: Expr) -> Result<Option<LexerDfa>> {
+    let expr = Expr::Cat(vec![Expr::Bytes(b"!".to_vec()), expr]);
+    let terminal = Terminal {
+        name: "the text".into(),
+        expr,
+        priority: 0,
+        literal: false,
+        ignored: false,
+        reject: false,
+        fallback: None,
+        position: None,
+    };
+    match LexerDfa::build(&[terminal], &[0], false, &LIMITS) {
+        Ok(dfa) => Ok(Some(dfa)),
+        Err(LexerError::EmptyLanguage { .. }) => Ok(None),
+        Err(error) => Err(Reason(error.to_string())),
+    }
+}
+
+/// Has a decoded language no strings?
+pub(super) fn is_empty(decoded: Expr) -> Result<bool> {
+    is_empty_bytes(Expr::And(vec![any_text(), decoded]))
+}
+
+fn is_empty_bytes(expr: Expr) -> Result<bool> {
+    Ok(automaton(expr)?.is_none())
+}
+
+/// Every string, decoded.
+pub(super) fn any_text() -> Expr {
+    Expr::Repeat(Box::new(string::any_char()), 0, None)
+}
+
+fn accepts(dfa: &LexerDfa, text: &str) -> bool {
+    dfa.step(0, b'!').and_then(|q| dfa.run(q, text.as_bytes())).is_some_and(|q| dfa.is_accepting(q))
+}
+
+pub(super) fn words(texts: &[&str]) -> Expr {
+    Expr::Alt(texts.iter().map(|text| Expr::Bytes(text.as_bytes().to_vec())).collect())
+}
+
+impl<'a> Languages<'a> {
+    pub(super) fn pattern(&mut self, text: &'a str) -> Result<Rc<Expr>> {
+        self.patterns.entry(text).or_insert_with(|| pattern::ecma(text).map(Rc::new)).clone()
+    }
+
+    pub(super) fn format(&mut self, name: &'a str) -> Option<Rc<Expr>> {
+        self.formats.entry(name).or_insert_with(|| format::format(name).map(Rc::new)).clone()
+    }
+
+    /// Does the pattern find something in this text?
+    pub(super) fn matches(&mut self, pattern: &'a str, text: &str) -> Result<bool> {
+        if let Some(known) = self.pattern_automata.get(pattern) {
+            return known.as_ref().map(|dfa| dfa.as_ref().is_some_and(|dfa| accepts(dfa, text))).map_err(Reason::clone);
+        }
+        let built = self.pattern(pattern).and_then(|expr| automaton(Expr::And(vec![any_text(), (*expr).clone()]))).map(|dfa| dfa.map(Rc::new));
+        self.pattern_automata.insert(pattern, built);
+        self.matches(pattern, text)
+    }
+
+    /// Is the text in the set?
+    pub(super) fn holds(&mut self, set: &StringSet<'a>, text: &str) -> std::result::Result<bool, Refused<'a>> {
+        let length = text.chars().count() as u64;
+        if length < set.min
+            || set.max.is_some_and(|max| length > max)
+            || set.finite.as_ref().is_some_and(|finite| finite.binary_search(&text).is_err())
+            || set.excluded.binary_search(&text).is_ok()
+        {
+            return Ok(false);
+        }
+        for &(pattern, fails) in &set.patterns {
+            if self.matches(pattern, text).map_err(|reason| (pattern, reason))? == fails {
+                return Ok(false);
+            }
+        }
+        for &(name, fails) in &set.formats {
+            let Some(expr) = self.format(name) else { continue };
+            let dfa = automaton((*expr).clone()).map_err(|reason| (name, reason))?;
+            if dfa.is_some_and(|dfa| accepts(&dfa, text)) == fails {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The strings of the set, decoded; `None` if there are none.
+    pub(super) fn decoded(&mut self, set: &StringSet<'a>) -> std::result::Result<Option<Expr>, Refused<'a>> {
+        if let Some(finite) = &set.finite {
+            let rest = StringSet { finite: None, ..set.clone() };
+            let mut kept = Vec::new();
+            for &text in finite {
+                if self.holds(&rest, text)? {
+                    kept.push(text);
+                }
+            }
+            return Ok((!kept.is_empty()).then(|| words(&kept)));
+        }
+        let mut parts = Vec::new();
+        let (mut text, mut checked) = ("", set.patterns.len() + set.formats.len() > 1);
+        for &(pattern, fails) in &set.patterns {
+            let expr = (*self.pattern(pattern).map_err(|reason| (pattern, reason))?).clone();
+            parts.push(if fails { Expr::Not(Box::new(expr)) } else { expr });
+            text = pattern;
+            checked |= fails;
+        }
+        for &(name, fails) in &set.formats {
+            let expr = self.format(name).map_or(Expr::Alt(Vec::new()), |expr| (*expr).clone());
+            parts.push(if fails { Expr::Not(Box::new(expr)) } else { expr });
+            text = name;
+            checked |= fails;
+        }
+        if !set.excluded.is_empty() {
+            parts.push(Expr::Not(Box::new(words(&set.excluded))));
+            checked |= set.max.is_some() || !text.is_empty();
+        }
+        let bounded = (set.min, set.max) != (0, None);
+        checked |= bounded && !parts.is_empty();
+        let body = match parts.len() {
+            0 => None,
+            1 => parts.pop(),
+            _ => Some(Expr::And(parts)),
+        };
+        let expr = string::with_length(body, set.min, set.max).map_err(|reason| (text, reason))?;
+        let empty = checked && is_empty(expr.clone()).map_err(|reason| (text, reason))?;
+        Ok((!empty).then_some(expr))
+    }
+
+    /// False also where it cannot be decided.
+    pub(super) fn string_is_empty(&mut self, set: &StringSet<'a>) -> bool {
+        if set.patterns.is_empty() && set.formats.is_empty() && set.excluded.is_empty() {
+            return false;
+        }
+        if let Some(&known) = self.empty_strings.get(set) {
+            return known;
+        }
+        let empty = self.decoded(set).is_ok_and(|expr| expr.is_none());
+        self.empty_strings.insert(set.clone(), empty);
+        empty
+    }
+
+    /// The terminal expression of a union of sets; `None` if they are all empty.
+    pub(super) fn strings(&mut self, sets: &[StringSet<'a>]) -> std::result::Result<Option<Expr>, Refused<'a>> {
+        let mut parts = Vec::new();
+        for set in sets {
+            if *set == StringSet::default() {
+                return Ok(Some(string::any_string()));
+            }
+            let unchecked = set.patterns.is_empty() && set.formats.is_empty();
+            if let Some(finite) = set.finite.as_ref().filter(|_| unchecked) {
+                parts.extend(finite.iter().map(|text| string::literal(text)));
+            } else if unchecked && *set == (StringSet { excluded: set.excluded.clone(), ..StringSet::default() }) {
+                parts.push(string::any_string_except(&set.excluded));
+            } else if let Some(expr) = self.decoded(set)? {
+                let text = set.patterns.first().or(set.formats.first()).map_or("", |part| part.0);
+                parts.push(string::spell(&expr).map_err(|reason| (text, reason))?);
+            }
+        }
+        Ok(union(parts))
+    }
+
+    /// False also where it cannot be decided.
+    pub(super) fn number_is_empty(&mut self, set: &NumberSet) -> bool {
+        matches!(numbers(std::slice::from_ref(set)), Ok(None))
+    }
+}
+
+fn union(mut parts: Vec<Expr>) -> Option<Expr> {
+    match parts.len() {
+        0 => None,
+        1 => parts.pop(),
+        _ => Some(Expr::Alt(parts)),
+    }
+}
+
+/// The terminal expression of a union of sets; `None` if they are all empty.
+pub(super) fn numbers(sets: &[NumberSet]) -> Result<Option<Expr>> {
+    let mut parts = Vec::new();
+    for set in sets {
+        if *set == NumberSet::default() {
+            return Ok(Some(number::any_number()));
+        }
+        match &set.finite {
+            Some(finite) => parts.extend(finite.iter().map(number::literal_of)),
+            None => parts.extend(number_set(set)?),
+        }
+    }
+    Ok(union(parts))
+}
+
+fn number_set(set: &NumberSet) -> Result<Option<Expr>> {
+    let bounds = &set.bounds;
+    // Where something is taken away, only plain decimals are left: the complement knows no others.
+    let Some(expr) = number::bounded(bounds)? else { return Ok(None) };
+    let mut parts = vec![expr];
+    if let Some(pointless) = set.not_integer {
+        let integers = number::bounded(&NumberBounds { integer: true, pointless, ..NumberBounds::default() })?;
+        parts.extend(integers.map(|expr| Expr::Not(Box::new(expr))));
+    }
+    for multiple in &set.not_multiple_of {
+        let multiples = number::bounded(&NumberBounds { multiple_of: vec![multiple.clone()], ..NumberBounds::default() })?;
+        parts.extend(multiples.map(|expr| Expr::Not(Box::new(expr))));
+    }
+    parts.extend(set.excluded.iter().map(|n: &Decimal| Expr::Not(Box::new(number::literal_of(n)))));
+    if parts.len() == 1 {
+        return Ok(parts.pop());
+    }
+    parts.push(number::plain());
+    let expr = Expr::And(parts);
+    Ok((!is_empty_bytes(expr.clone())?).then_some(expr))
+}

@@ -1,0 +1,1 @@
+//! Schemas from end to end: lowered, and the grammar compiled to tables.
