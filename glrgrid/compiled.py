@@ -71,9 +71,7 @@ def compile(
     _check_vocab(vocab)
     if mode not in ("aot", "lazy"):
         raise GrammarError(f'unknown mode {mode!r}; expected "aot" or "lazy"')
-    compiled = _native.compile(
-        grammar._source, vocab._native, lazy=mode == "lazy", progress=progress
-    )
+    compiled = _native.compile(grammar._source, vocab._native, lazy=mode == "lazy", progress=progress)
     if compiled.warnings:
         more = len(compiled.warnings) - 1
         text = compiled.warnings[0] + (f" (and {more} more, see CompiledGrammar.warnings)" if more else "")

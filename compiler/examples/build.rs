@@ -14,7 +14,8 @@ fn main() {
     let trie = std::sync::Arc::new(Trie::new(&vocab));
     let n: usize = args.get(3).map_or(1, |s| s.parse().unwrap());
     for i in 0..n {
-        let a = compile(&Source::read(ir.clone()).unwrap(), &vocab, &trie, &Config::default(), &mut |_, _| true).unwrap();
+        let a =
+            compile(&Source::read(ir.clone()).unwrap(), &vocab, &trie, &Config::default(), &mut |_, _| true).unwrap();
         if i + 1 == n {
             println!("{:?}\n{:?}", a.stats.milliseconds, a.stats.sizes);
         }

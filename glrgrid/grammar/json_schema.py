@@ -64,7 +64,9 @@ def _text(schema: object) -> str:
         return schema
     if not isinstance(schema, (dict, bool)):
         kind = type(schema).__name__
-        raise TypeError(f"schema is of type {kind}; pass JSON text, a dict, or a class with model_json_schema()")
+        raise TypeError(
+            f"schema is of type {kind}; pass JSON text, a dict, or a class with model_json_schema()"
+        )
     try:
         return json.dumps(schema, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:

@@ -141,9 +141,9 @@ def outcome(case: dict[str, Any], vocab: gg.Vocab) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            grammar = gg.Grammar.from_json_schema(json.dumps(case["schema"]))
+            grammar = gg.Grammar.from_json_schema(json.dumps(case["schema"]), max_newlines=1, max_blanks=40)
             result["lower_ms"] = (time.perf_counter() - started) * 1e3
-            compiled = gg.compile(grammar, vocab)
+            compiled = gg.compile(grammar, vocab, mode="lazy")
     except (gg.SchemaError, gg.BudgetExceeded) as error:
         return {**result, "outcome": "refused", "why": str(error)}
     except gg.GlrgridError as error:
@@ -165,9 +165,18 @@ def outcome(case: dict[str, Any], vocab: gg.Vocab) -> dict[str, Any]:
                 matcher = gg.Matcher(compiled)
                 text = json.dumps(ordered).encode("utf-8", "surrogatepass")
                 taken = matcher.accept_bytes(text)
-                why = matcher.explain_bytes(text[taken : taken + 1]).reason if taken < len(text) else "not complete"
+                why = (
+                    matcher.explain_bytes(text[taken : taken + 1]).reason
+                    if taken < len(text)
+                    else "not complete"
+                )
                 shown = f"...{text[max(0, taken - 60) : taken]!r} | {text[taken : taken + 30]!r}"
-                return {**result, "outcome": "wrong", "test": number, "why": f"valid refused {plain}: {shown}: {why}"}
+                return {
+                    **result,
+                    "outcome": "wrong",
+                    "test": number,
+                    "why": f"valid refused {plain}: {shown}: {why}",
+                }
         else:
             for spelling in SPELLINGS:
                 if accepts(compiled, json.dumps(data, **spelling)):
@@ -188,7 +197,11 @@ def main() -> None:
     counts: Counter[str] = Counter()
     results = []
     for case in read(options.file):
-        if options.only and options.only not in case["id"] or (options.limit and len(results) >= options.limit):
+        if (
+            options.only
+            and options.only not in case["id"]
+            or (options.limit and len(results) >= options.limit)
+        ):
             continue
         result = outcome(case, vocab)
         results.append({**result, "tests": len(case["tests"])})
@@ -202,7 +215,9 @@ def main() -> None:
     for key in ("lower_ms", "compile_ms"):
         times = sorted(r[key] for r in results if key in r)
         if times:
-            print(key, *(f"{times[min(len(times) - 1, int(len(times) * q))]:.2f}" for q in (0.5, 0.9, 0.99, 1)))
+            print(
+                key, *(f"{times[min(len(times) - 1, int(len(times) * q))]:.2f}" for q in (0.5, 0.9, 0.99, 1))
+            )
 
 
 if __name__ == "__main__":

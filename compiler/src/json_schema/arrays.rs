@@ -289,7 +289,10 @@ impl<'a> Emitter<'a> {
                     next.push((fails, matches.clone()));
                 }
                 let holds = self.normaliser.meet(item, contains.item);
-                if holds == NOTHING || contains.max.is_some_and(|max| matches[i] >= max) || self.normaliser.is_empty(holds) {
+                if holds == NOTHING
+                    || contains.max.is_some_and(|max| matches[i] >= max)
+                    || self.normaliser.is_empty(holds)
+                {
                     continue;
                 }
                 let mut matches = matches;

@@ -81,7 +81,10 @@ impl<'a> Languages<'a> {
         if let Some(known) = self.pattern_automata.get(pattern) {
             return known.as_ref().map(|dfa| dfa.as_ref().is_some_and(|dfa| accepts(dfa, text))).map_err(Reason::clone);
         }
-        let built = self.pattern(pattern).and_then(|expr| automaton(Expr::And(vec![any_text(), (*expr).clone()]))).map(|dfa| dfa.map(Rc::new));
+        let built = self
+            .pattern(pattern)
+            .and_then(|expr| automaton(Expr::And(vec![any_text(), (*expr).clone()])))
+            .map(|dfa| dfa.map(Rc::new));
         self.pattern_automata.insert(pattern, built);
         self.matches(pattern, text)
     }
@@ -225,7 +228,8 @@ fn number_set(set: &NumberSet) -> Result<Option<Expr>> {
         parts.extend(integers.map(|expr| Expr::Not(Box::new(expr))));
     }
     for multiple in &set.not_multiple_of {
-        let multiples = number::bounded(&NumberBounds { multiple_of: vec![multiple.clone()], ..NumberBounds::default() })?;
+        let multiples =
+            number::bounded(&NumberBounds { multiple_of: vec![multiple.clone()], ..NumberBounds::default() })?;
         parts.extend(multiples.map(|expr| Expr::Not(Box::new(expr))));
     }
     parts.extend(set.excluded.iter().map(|n: &Decimal| Expr::Not(Box::new(number::literal_of(n)))));

@@ -9,8 +9,8 @@ use super::document::{Document, address};
 use super::languages::Languages;
 use super::number::Decimal;
 use super::shape::{
-    ANY, ArraySet, Conj, Contains, Exists, KeyKind, Limit, Meet, NOTHING, Named, NumberSet, ObjectSet, Presence, Scope, Shape,
-    StringSet,
+    ANY, ArraySet, Conj, Contains, Exists, KeyKind, Limit, Meet, NOTHING, Named, NumberSet, ObjectSet, Presence, Scope,
+    Shape, StringSet,
 };
 use super::{Options, SchemaError, Severity};
 use rustc_hash::FxHashMap;
@@ -325,7 +325,8 @@ impl<'a> Normaliser<'a> {
             return Ok(known.clone());
         }
         if self.conjs.len() > MAX_CONJUNCTIONS {
-            let reason = format!("the schema takes more than {MAX_CONJUNCTIONS} combinations of its parts; simplify it");
+            let reason =
+                format!("the schema takes more than {MAX_CONJUNCTIONS} combinations of its parts; simplify it");
             return Err(self.too_large(self.document.root, reason));
         }
         let literals = self.conjs[conj.0 as usize].clone();
@@ -366,7 +367,9 @@ impl<'a> Normaliser<'a> {
         match self.literal_shapes.get(&literal) {
             Some(Memo::Known(shape)) => return Ok(shape.clone()),
             Some(Memo::Open) => {
-                let Node::Schema(schema) = self.nodes[literal as usize >> 1] else { unreachable!("constants are finite") };
+                let Node::Schema(schema) = self.nodes[literal as usize >> 1] else {
+                    unreachable!("constants are finite")
+                };
                 let reason = "the schema applies itself to the same value, so nothing decides what it accepts";
                 return Err(self.error(schema, "", reason));
             }
@@ -641,12 +644,8 @@ impl<'a> Normaliser<'a> {
             return Ok(accepted);
         }
         let rest = |set: bool| !set;
-        let mut other = Shape {
-            null: rest(accepted.null),
-            yes: rest(accepted.yes),
-            no: rest(accepted.no),
-            ..Shape::default()
-        };
+        let mut other =
+            Shape { null: rest(accepted.null), yes: rest(accepted.yes), no: rest(accepted.no), ..Shape::default() };
         if !number {
             other.numbers = vec![NumberSet { not_integer: integer.then(|| self.pointless()), ..NumberSet::default() }];
         }
@@ -676,15 +675,13 @@ impl<'a> Normaliser<'a> {
                 Value::Array(items) => {
                     let length = items.len() as u64;
                     let prefix = items.iter().map(|item| self.constant(item)).collect();
-                    let set =
-                        ArraySet { prefix, rest: NOTHING, min: length, max: Some(length), ..ArraySet::default() };
+                    let set = ArraySet { prefix, rest: NOTHING, min: length, max: Some(length), ..ArraySet::default() };
                     shape.arrays.extend(set.normal());
                 }
                 Value::Object(map) => {
                     let mut set = ObjectSet::default();
                     for (key, item) in map {
-                        let named =
-                            Named { value: self.constant(item), presence: Presence::Required, declared: true };
+                        let named = Named { value: self.constant(item), presence: Presence::Required, declared: true };
                         set.named.insert(key, named);
                     }
                     set.additional.push((Scope::Const(value), NOTHING));
@@ -797,10 +794,11 @@ impl<'a> Normaliser<'a> {
         }
         let kinds: Vec<Conj> = set.prefix.iter().copied().chain([set.rest]).collect();
         set.contains.iter().any(|c| {
-            c.min > 0 && kinds[c.from.min(kinds.len() - 1)..].iter().all(|&kind| {
-                let both = self.meet(kind, c.item);
-                self.is_empty(both)
-            })
+            c.min > 0
+                && kinds[c.from.min(kinds.len() - 1)..].iter().all(|&kind| {
+                    let both = self.meet(kind, c.item);
+                    self.is_empty(both)
+                })
         })
     }
 
@@ -1023,11 +1021,7 @@ impl<'a> Normaliser<'a> {
 
     /// Schemas of the first items, the schema of all others, and the keyword of the latter.
     #[allow(clippy::type_complexity)]
-    fn items(
-        &self,
-        schema: &'a Value,
-        map: &'a Map<String, Value>,
-    ) -> Result<(&'a [Value], Option<&'a Value>)> {
+    fn items(&self, schema: &'a Value, map: &'a Map<String, Value>) -> Result<(&'a [Value], Option<&'a Value>)> {
         if let Some(prefix) = map.get("prefixItems").filter(|_| self.since(20)) {
             return Ok((self.array(schema, "prefixItems", prefix)?, map.get("items")));
         }
@@ -1101,7 +1095,11 @@ impl<'a> Normaliser<'a> {
             }
         }
         if map.get("uniqueItems") == Some(&Value::Bool(true)) {
-            return Err(self.unsupported(schema, "uniqueItems", "its complement, arrays that repeat an item, is not supported"));
+            return Err(self.unsupported(
+                schema,
+                "uniqueItems",
+                "its complement, arrays that repeat an item, is not supported",
+            ));
         }
         out.unite(Shape { arrays: sets.into_iter().filter_map(ArraySet::normal).collect(), ..Shape::default() });
         Ok(())

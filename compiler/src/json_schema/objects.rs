@@ -5,7 +5,7 @@ use super::languages::{any_text, is_empty, words};
 use super::list::{Brackets, State};
 use super::normalise::{Result, names, patterns};
 use super::shape::{ANY, Conj, KeyKind, Meet, NOTHING, ObjectSet, Presence, Scope};
-use super::{PropertyOrder, Severity, SchemaError, string};
+use super::{PropertyOrder, SchemaError, Severity, string};
 use crate::grammar::ir::{Expr, TerminalId};
 use rustc_hash::FxHashMap;
 

@@ -378,11 +378,8 @@ impl<'a> ObjectSet<'a> {
 
     /// Say something of a name; false if nothing can satisfy it any more.
     pub(super) fn say(&mut self, name: &'a str, said: Named, meet: &mut dyn Meet) -> bool {
-        let named = self.named.entry(name).or_insert(Named {
-            value: ANY,
-            presence: Presence::Optional,
-            declared: false,
-        });
+        let named =
+            self.named.entry(name).or_insert(Named { value: ANY, presence: Presence::Optional, declared: false });
         named.value = meet.meet(named.value, said.value);
         named.declared |= said.declared;
         named.presence = match (named.presence, said.presence) {
@@ -429,7 +426,11 @@ impl PartialEq for ObjectSet<'_> {
         self.named.len() == other.named.len()
             && self.named.iter().eq(other.named.iter())
             && self.patterns == other.patterns
-            && self.additional.iter().map(|(s, c)| (scope(s), c)).eq(other.additional.iter().map(|(s, c)| (scope(s), c)))
+            && self
+                .additional
+                .iter()
+                .map(|(s, c)| (scope(s), c))
+                .eq(other.additional.iter().map(|(s, c)| (scope(s), c)))
             && self.names == other.names
             && (self.min, self.max) == (other.min, other.max)
             && self.exists.iter().map(kind).eq(other.exists.iter().map(kind))
