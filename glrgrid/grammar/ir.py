@@ -14,12 +14,15 @@ Terminal expressions
     ``("lit", text)``               the UTF-8 bytes of ``text``
     ``("bytes", (b, ...))``         these bytes
     ``("class", ((lo, hi), ...))``  one code point out of inclusive ranges (surrogates never match)
+    ``("jsonclass", ranges)``       the same in any of its spellings in a JSON string: raw, ``\\n``, ``\\u0061``
     ``("byteclass", ((lo, hi),..))`` one byte out of inclusive ranges
     ``("cat", (e, ...))``           concatenation (of nothing: the empty string)
     ``("alt", (e, ...))``           union (of nothing: the empty language)
     ``("repeat", e, min, max)``     ``min`` to ``max`` copies, ``max`` may be ``None``
     ``("and", (e, ...))``           intersection
     ``("not", e)``                  complement within all byte strings
+    ``("graph", (state, ...))``     what an automaton accepts that begins in state 0; a state is ``(accepting, edges)``,
+                                    an edge ``(label, target)``, a label an expression without the empty string
     =============================== ====================================================================
 """
 

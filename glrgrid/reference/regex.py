@@ -8,8 +8,8 @@ line of algebra.
 Terms (tuples, compared structurally)
     ``("set", mask)`` one byte whose bit is set in the 256-bit ``mask`` (0: the empty language) · ``("eps",)``
     the empty string · ``("cat", a, b)`` · ``("alt", terms)`` · ``("and", terms)`` · ``("not", a)`` ·
-    ``("rep", a, min, max)``. The constructors keep unions and intersections as flat sets and concatenations
-    nested to the right, which bounds the number of distinct derivatives.
+    ``("rep", a, min, max)`` · ``("graph", states, q)`` what is accepted from state ``q`` on. The
+    constructors keep unions and intersections as flat sets and concatenations nested to the right, which bounds the number of distinct derivatives.
 
 Source: Brzozowski, Derivatives of Regular Expressions, 1964; Owens, Reppy and Turon, Regular-expression
 Derivatives Re-examined, 2009. Not done here: minimisation (no definition depends on it).
@@ -166,6 +166,65 @@ def _repeat(term: Term, least: int, most: int | None) -> Term:
     return ("rep", term, least, most)
 
 
+class _States(tuple[Any, ...]):
+    """The states of a graph, compared by identity: they are many, and terms are compared often."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+_SHORT_ESCAPES = {0x08: "b", 0x09: "t", 0x0A: "n", 0x0C: "f", 0x0D: "r", 0x22: '"', 0x2F: "/", 0x5C: "\\"}
+
+
+def _spellings(lo: int, hi: int) -> Term:
+    """The spellings in a JSON string (RFC 8259, section 7) of the code points ``lo..hi``; surrogates have none."""
+    terms = [
+        _sequence(_bytes_in([(b, b)]) for b in f"\\{c}".encode())
+        for p, c in _SHORT_ESCAPES.items()
+        if lo <= p <= hi
+    ]
+    for first, last in ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)):
+        terms += [_sequence(_bytes_in([r]) for r in s) for s in utf8_ranges(max(lo, first), min(hi, last))]
+    for first, last in ((0, 0xD7FF), (0xE000, 0xFFFF)):
+        terms.append(_escaped(max(lo, first), min(hi, last)))
+    for first, last in _whole_kibis(max(lo, 0x10000) - 0x10000, hi - 0x10000):
+        low, high = (
+            (0xD800 + (first >> 10), 0xD800 + (last >> 10)),
+            (0xDC00 + (first & 0x3FF), 0xDC00 + (last & 0x3FF)),
+        )
+        terms.append(_cat(_escaped(*low), _escaped(*high)))
+    return _alt(terms)
+
+
+def _whole_kibis(lo: int, hi: int) -> Iterator[tuple[int, int]]:
+    """Divide ``lo..hi`` so that each part lies in one block of 1,024 numbers or consists of whole blocks."""
+    while lo <= hi:
+        blocks = (hi + 1 >> 10) - (lo >> 10) if lo & 0x3FF == 0 else 0
+        last = lo + (blocks << 10) - 1 if blocks else min(hi, lo | 0x3FF)
+        yield lo, last
+        lo = last + 1
+
+
+def _escaped(lo: int, hi: int) -> Term:
+    """``\\uXXXX`` for the numbers ``lo..hi``."""
+
+    def hexadecimal(lo: int, hi: int, digits: int) -> Term:
+        if digits == 0:
+            return EPSILON
+        unit = 16 ** (digits - 1)
+        return _alt(
+            _cat(
+                _bytes_in([(ord(case), ord(case)) for case in {f"{d:x}", f"{d:X}"}]),
+                hexadecimal(max(lo - d * unit, 0), min(hi - d * unit, unit - 1), digits - 1),
+            )
+            for d in range(lo // unit, hi // unit + 1)
+        )
+
+    if lo > hi:
+        return EMPTY
+    return _sequence([_bytes_in([(0x5C, 0x5C)]), _bytes_in([(0x75, 0x75)]), hexadecimal(lo, hi, 4)])
+
+
 def _term(expr: Expr) -> Term:
     """Translate an IR expression."""
     match expr:
@@ -179,6 +238,8 @@ def _term(expr: Expr) -> Term:
                 for lo, hi in ranges
                 for sequence in utf8_ranges(lo, hi)
             )
+        case ("jsonclass", ranges):
+            return _alt(_spellings(lo, hi) for lo, hi in ranges)
         case ("byteclass", ranges):
             return _bytes_in(ranges)
         case ("cat", parts):
@@ -191,6 +252,12 @@ def _term(expr: Expr) -> Term:
             return _not(_term(part))
         case ("repeat", part, least, most):
             return _repeat(_term(part), least, most)
+        case ("graph", states):
+            terms = (
+                (accepting, tuple((_term(label), target) for label, target in edges))
+                for accepting, edges in states
+            )
+            return ("graph", _States(terms), 0) if states else EMPTY
         case _:
             raise ValueError(f"unknown terminal expression {expr!r}")
 
@@ -212,6 +279,8 @@ def _nullable(term: Term) -> bool:
             return not _nullable(a)
         case ("rep", a, least, _):
             return least == 0 or _nullable(a)
+        case ("graph", states, q):
+            return bool(states[q][0])
     raise AssertionError(term)
 
 
@@ -234,6 +303,9 @@ def _derive(term: Term, byte: int) -> Term:
         case ("rep", a, least, most):
             rest = _repeat(a, max(least - 1, 0), None if most is None else most - 1)
             return _cat(_derive(a, byte), rest)
+        case ("graph", states, q):
+            edges = states[q][1]
+            return _alt(_cat(_derive(label, byte), ("graph", states, to)) for label, to in edges)
     raise AssertionError(term)
 
 
@@ -247,6 +319,8 @@ def _byte_classes(term: Term) -> list[list[int]]:
             masks.add(node[1])
         elif node[0] in ("alt", "and"):
             todo.extend(node[1])
+        elif node[0] == "graph":
+            todo.extend(label for _, edges in node[1] for label, _ in edges)
         else:
             todo.extend(part for part in node[1:] if isinstance(part, tuple))
     ordered = sorted(masks)

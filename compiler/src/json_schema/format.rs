@@ -36,19 +36,18 @@ pub fn format(name: &str) -> Option<Expr> {
         _ => return None,
     };
     let language = pattern::ecma(&format!("^(?:{text})$")).ok()?;
-    match name {
-        "iri" | "iri-reference" => Some(language),
-        "hostname" => string::with_length(minimal(language), 0, Some(253)).ok(),
-        _ => minimal(language),
-    }
+    let language = minimal(&language).unwrap_or(language);
+    let longest = (name == "hostname").then_some(253);
+    string::with_length(Some(language), 0, longest).ok()
 }
 
-/// The same language as its smallest automaton, from which a lexer is built several times faster; all of it is ASCII.
-fn minimal(language: Expr) -> Option<Expr> {
+/// The same language as its smallest automaton, from which a lexer is built several times faster; none if not all of it is
+/// ASCII.
+fn minimal(language: &Expr) -> Option<Expr> {
     // A byte in front, since a terminal is never empty; it leads from state 0 to state 1.
     let terminal = Terminal {
         name: String::new(),
-        expr: Expr::Cat(vec![Expr::Bytes(b"^".to_vec()), language]),
+        expr: Expr::Cat(vec![Expr::Bytes(b"^".to_vec()), language.clone()]),
         priority: 0,
         literal: false,
         ignored: false,
@@ -57,6 +56,10 @@ fn minimal(language: Expr) -> Option<Expr> {
         position: None,
     };
     let dfa = LexerDfa::build(&[terminal], &[0], false, &LexerLimits::default()).ok()?;
+    let states = 1..dfa.state_count() as u32;
+    if states.clone().any(|q| (0x80..=0xFF).any(|byte| dfa.step(q, byte).is_some())) {
+        return None;
+    }
     let state = |q: u32| {
         let mut edges: Vec<(Vec<(u32, u32)>, u32)> = Vec::new();
         for (code, to) in (0..=0x7F).filter_map(|byte| Some((u32::from(byte), dfa.step(q, byte)? - 1))) {
@@ -68,7 +71,7 @@ fn minimal(language: Expr) -> Option<Expr> {
         let edges = edges.into_iter().map(|(ranges, to)| (Expr::Class(ranges), to)).collect();
         GraphState { accepting: dfa.is_accepting(q), edges }
     };
-    Some(Expr::Graph((1..dfa.state_count() as u32).map(state).collect()))
+    Some(Expr::Graph(states.map(state).collect()))
 }
 
 fn date() -> String {
@@ -182,5 +185,209 @@ impl Uri {
 
     fn reference(&self) -> String {
         format!("{}|{}{}", self.absolute(), self.hierarchy(&self.char("@")), self.tail())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::string::testing::Language;
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, good: &[&str], bad: &[&str]) {
+        let language = Language::of(&string::spell(&format(name).expect("a known format")).expect("text"));
+        let has = |text: &&&str| language.has(&serde_json::to_string(text).expect("a string"));
+        assert_eq!(good.iter().find(|text| !has(text)), None, "is a {name}");
+        assert_eq!(bad.iter().find(has), None, "is no {name}");
+    }
+
+    #[test]
+    fn dates_exist() {
+        let good = ["2024-02-29", "2000-02-29", "2023-02-28", "2024-12-31", "0000-02-29", "9999-04-30"];
+        let bad = [
+            "2023-02-29",
+            "1900-02-29",
+            "2024-02-30",
+            "2024-04-31",
+            "2024-13-01",
+            "2024-00-10",
+            "2024-01-00",
+            "2024-1-01",
+        ];
+        check("date", &good, &bad);
+        check("date", &[], &["", "20240229", "2024-W09-4", "2024-060", "+2024-02-29", "2024-02-29\n", "२०२४-०२-२९"]);
+        for year in 0..2400 {
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let date = &format!("{year:04}-02-29")[..];
+            if leap { check("date", &[date], &[]) } else { check("date", &[], &[date]) }
+        }
+    }
+
+    #[test]
+    fn times_have_an_offset() {
+        check(
+            "time",
+            &["12:34:56Z", "23:59:59.123456789+05:30", "00:00:00-23:59", "12:00:00z"],
+            &["12:34:56", "24:00:00Z"],
+        );
+        check(
+            "time",
+            &[],
+            &["12:60:00Z", "12:00:60Z", "12:00:00.Z", "12:00:00+24:00", "12:00:00+00:60", "1:00:00Z", "12:00Z", ""],
+        );
+        check("date-time", &["2024-02-29T12:34:56Z", "2023-01-01t00:00:00.5-08:00"], &["2023-02-29T12:34:56Z"]);
+        check(
+            "date-time",
+            &[],
+            &["2024-02-29 12:34:56Z", "2024-02-29T12:34:56", "2024-02-29", "2024-02-29T25:00:00Z", ""],
+        );
+    }
+
+    #[test]
+    fn durations_skip_no_unit() {
+        check(
+            "duration",
+            &["P1Y2M3DT4H5M6S", "P1Y", "P1M2D", "PT1H", "PT1H2M", "PT5S", "P2W", "P1DT12H", "P1YT1M"],
+            &["P", "PT"],
+        );
+        check(
+            "duration",
+            &[],
+            &["", "1D", "P1", "P1DT", "P1Y2D", "PT1H2S", "P1W2D", "P1S", "P1.5D", "-P1D", "P2D1Y", "p1d"],
+        );
+    }
+
+    #[test]
+    fn mail_addresses_are_mailboxes() {
+        let good = [
+            "joe@example.com",
+            "a.b+c@x-y.org",
+            "\"a b\\\"@\"@ex",
+            "!#$%&'*+-/=?^_`{|}~@a.b",
+            "j@[127.0.0.1]",
+            "j@[IPv6:::1]",
+        ];
+        let bad = [
+            "joe", "@a.b", "joe@", ".a@b.c", "a.@b.c", "a..b@c.d", "a b@c.d", "a@b_c.d", "a@-b.c", "a@b-.c", "a@b..c",
+            "a@b.",
+        ];
+        check("email", &good, &bad);
+        check(
+            "email",
+            &["j@[IPv6:1::2:127.0.0.1]"],
+            &["j@[127.0.0.300]", "j@[127.0.0]", "j@[::1]", "\"a\"b@c.d", "\"\n\"@c", "é@b.c", ""],
+        );
+    }
+
+    #[test]
+    fn host_names_have_short_labels() {
+        let (label, long) = ("a".repeat(63), "a".repeat(64));
+        let name = format!("{label}.{label}.{label}.{}", "b".repeat(61));
+        check(
+            "hostname",
+            &["a", "example.com", "1-2.3", "xn--bcher-kva.example", &label, &name],
+            &[&long, &format!("{name}b")],
+        );
+        check("hostname", &[], &["", ".", "a.", ".a", "a..b", "-a", "a-", "a.-b", "a_b", "a b", "é", "a.b\n"]);
+    }
+
+    #[test]
+    fn ip_addresses() {
+        check(
+            "ipv4",
+            &["0.0.0.0", "255.255.255.255", "10.20.30.40"],
+            &["256.0.0.1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.", ""],
+        );
+        let good = [
+            "::",
+            "::1",
+            "1::",
+            "1:2:3:4:5:6:7:8",
+            "1:2:3:4:5:6:7::",
+            "::2:3:4:5:6:7:8",
+            "fe80::aBcD",
+            "::ffff:1.2.3.4",
+        ];
+        let bad = [
+            "",
+            ":",
+            ":::",
+            "1:2:3:4:5:6:7",
+            "1:2:3:4:5:6:7:8:9",
+            "1::2::3",
+            "12345::",
+            "::g",
+            "::1%eth0",
+            "1:2:3:4:5:6:7:8::",
+        ];
+        check("ipv6", &good, &bad);
+        check(
+            "ipv6",
+            &["1:2:3:4:5:6:1.2.3.4", "1::5:1.2.3.4"],
+            &["1:2:3:4:5:6:7:1.2.3.4", "::1.2.3", "::1.2.3.256", "1.2.3.4::", "::01.2.3.4"],
+        );
+    }
+
+    #[test]
+    fn resource_identifiers() {
+        let good = [
+            "http://a.b/c?d=e#f",
+            "mailto:x@y",
+            "urn:isbn:123",
+            "http://[::1]:80/",
+            "file:///etc",
+            "a:",
+            "http://u:p@h:1/%41",
+        ];
+        let bad = [
+            "",
+            "/a",
+            "//h/p",
+            "a b:",
+            "1a:b",
+            "http://a b",
+            "http://[::1",
+            "a:%4",
+            "a:\\b",
+            "a:<b>",
+            "a:é",
+            "http://a:b/",
+            "a#b",
+            ":a",
+        ];
+        check("uri", &good, &bad);
+        check(
+            "uri",
+            &["ftp://1.2.3.4/x", "a:/b", "a://[v1.x:y]"],
+            &["http://[::1]x/", "a:b##c", "a:b c", "a:{b}", "a:\"b\"", "a:b\n"],
+        );
+        check("uri-reference", &good, &["1a:b", "http://a b", "a:%4", "\\", "é", "a b", ":a", "#a#"]);
+        check("uri-reference", &["", "/a/b", "../x", "#f", "?q", "a/b:c", "//h/p", "./a:b"], &[]);
+        check(
+            "iri",
+            &["http://é.b/ü?\u{E000}", "urn:ü"],
+            &["", "/é", "http://a b", "a:\u{E000}", "a:\u{FFFF}", "a:\u{EFFFE}", "é:a"],
+        );
+        check("iri-reference", &["", "/é", "#é", "é"], &["a b", "\u{E000}", ":é"]);
+    }
+
+    #[test]
+    fn identifiers_and_pointers() {
+        let good = [
+            "2eb8aa08-aa98-11ea-b4aa-73b441d16380",
+            "2EB8AA08-AA98-11EA-B4AA-73B441D16380",
+            "00000000-0000-0000-0000-000000000000",
+        ];
+        let bad = [
+            "",
+            "2eb8aa08aa9811eab4aa73b441d16380",
+            "2eb8aa08-aa98-11ea-b4aa-73b441d1638",
+            "2eb8aa08-aa98-11ea-b4aa-73b441d1638g",
+        ];
+        check("uuid", &good, &bad);
+        check("uuid", &[], &["{2eb8aa08-aa98-11ea-b4aa-73b441d16380}", "2eb8aa0-8aa98-11ea-b4aa-73b441d16380"]);
+        check("json-pointer", &["", "/", "/a/b", "/a~0b/~1", "//", "/é\n"], &["a", "#/a", "/~", "/~2", "/a~"]);
+        assert_eq!(format("regex"), None);
+        assert_eq!(format("int32"), None);
     }
 }

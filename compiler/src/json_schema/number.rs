@@ -526,3 +526,201 @@ fn end(standing: Standing, bound: &Decimal, phase: Phase) -> Ordering {
     // What is left of the bound ends in a digit that is not 0.
     order.then(read.cmp(&bound.fraction_len()))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::string::testing::Language;
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::from_number(&text.parse().expect("a number")).expect("few digits")
+    }
+
+    fn bounds(
+        min: Option<(&str, bool)>,
+        max: Option<(&str, bool)>,
+        multiple_of: &[&str],
+        integer: bool,
+    ) -> NumberBounds {
+        let bound = |(text, excluded)| (decimal(text), excluded);
+        let multiple_of = multiple_of.iter().map(|text| decimal(text)).collect();
+        NumberBounds { min: min.map(bound), max: max.map(bound), multiple_of, integer, pointless: false }
+    }
+
+    fn language(bounds: &NumberBounds) -> Language {
+        bounded(bounds).expect("small").map_or(Language(None), |expr| Language::of(&expr))
+    }
+
+    #[track_caller]
+    fn check(bounds: &NumberBounds, good: &[&str], bad: &[&str]) {
+        let language = language(bounds);
+        assert_eq!(good.iter().find(|text| !language.has(text)), None, "is within {bounds:?}");
+        assert_eq!(bad.iter().find(|text| language.has(text)), None, "is not within {bounds:?}");
+    }
+
+    #[test]
+    fn decimals_are_exact() {
+        for (a, b) in [("1", "1.0"), ("1", "10e-1"), ("0", "-0.00e5"), ("-1.50", "-15E-1"), ("1e3", "1000")] {
+            assert_eq!(decimal(a), decimal(b));
+        }
+        let sorted = [
+            "-1e308",
+            "-10",
+            "-9.5",
+            "-0.01",
+            "0",
+            "5e-324",
+            "0.009",
+            "0.01",
+            "0.1",
+            "9",
+            "9.000000000000000000001",
+            "10",
+            "1e400",
+        ];
+        assert!(sorted.windows(2).all(|pair| decimal(pair[0]) < decimal(pair[1])));
+        for (number, divisor, expected) in [
+            ("0.3", "0.1", true),
+            ("7", "2.5", false),
+            ("7.5", "-2.5", true),
+            ("0", "3", true),
+            ("3", "0", false),
+            ("1e300", "7", false),
+            ("1e300", "2e-300", true),
+            ("123456789123456789123456789123456789123456788", "123456789", false),
+            ("15241578753238836750495351562536198787501905199875019052100", "123456789012345678901234567890", true),
+        ] {
+            assert_eq!(decimal(number).is_multiple_of(&decimal(divisor)), expected, "{number} by {divisor}");
+        }
+        assert_eq!(["1e3", "-0.050", "12.5"].map(|text| decimal(text).to_string()), ["1000", "-0.05", "12.5"]);
+        assert!(decimal("1.0").is_integer() && !decimal("1.5").is_integer() && decimal("1e2").is_integer());
+        for absurd in ["1e2000", "1e-2000", "1e99999999999999999999"] {
+            assert!(Decimal::from_number(&absurd.parse().expect("a number")).is_err());
+        }
+    }
+
+    #[test]
+    fn unbounded_numbers_have_every_spelling() {
+        let any = NumberBounds::default();
+        check(
+            &any,
+            &["0", "-0", "10", "1.50", "1e5", "-1.5E+10", "1e-07"],
+            &["", "-", "01", "1.", ".5", "+1", "1e", "0x1", "1.e5", "NaN"],
+        );
+        let integer = NumberBounds { integer: true, ..any.clone() };
+        check(&integer, &["0", "-7", "1.0", "10.000"], &["1.5", "1.05", "1.", "01"]);
+        check(&NumberBounds { pointless: true, ..integer }, &["0", "-7"], &["1.0"]);
+    }
+
+    #[test]
+    fn bounds_compare_values_not_spellings() {
+        let open = bounds(Some(("0", true)), None, &[], false);
+        check(&open, &["0.1", "0.001", "1", "2.5", "0.0000001"], &["0", "-0", "0.0", "-0.1", "-1", "1e0"]);
+        check(&bounds(Some(("0", false)), None, &[], false), &["0", "-0", "-0.00", "1"], &["-1", "-0.01"]);
+        check(
+            &bounds(Some(("-1.5", false)), Some(("1.05", true)), &[], false),
+            &["-1.5", "-1.500", "1.049", "0", "1"],
+            &["-1.51", "1.05", "1.0500", "2"],
+        );
+        check(
+            &bounds(Some(("9.5", false)), Some(("10", false)), &[], false),
+            &["9.5", "9.99", "10", "10.00"],
+            &["9.49", "10.01", "100", "9"],
+        );
+        check(&bounds(None, Some(("-5", false)), &[], true), &["-5", "-5.0", "-6", "-10"], &["-4", "5", "0", "-5.5"]);
+        check(&bounds(Some(("1", true)), Some(("1", false)), &[], false), &[], &["1", "1.0", "0", "2"]);
+        let huge = bounds(Some(("-1e308", false)), Some(("1.7976931348623157e308", false)), &[], false);
+        check(
+            &huge,
+            &["0", "-5", &format!("1{}", "0".repeat(308))],
+            &[&format!("-1{}1", "0".repeat(307)), &"9".repeat(309), &"1".repeat(310)],
+        );
+        let tiny = bounds(Some(("5e-324", false)), None, &[], false);
+        check(
+            &tiny,
+            &["1", &format!("0.{}5", "0".repeat(323))],
+            &["0", &format!("0.{}4", "0".repeat(323)), &format!("0.{}9", "0".repeat(324))],
+        );
+    }
+
+    #[test]
+    fn multiples_are_exact() {
+        check(
+            &bounds(None, None, &["0.01"], false),
+            &["0.07", "1.10", "19.99", "5", "0.070", "-0.01"],
+            &["0.001", "0.071", "1e2"],
+        );
+        check(&bounds(None, None, &["2.5"], true), &["5", "-10", "0", "5.0"], &["2.5", "7.5", "4"]);
+        check(
+            &bounds(Some(("1", false)), Some(("100", false)), &["7", "3"], false),
+            &["21", "84.0"],
+            &["0", "105", "7", "21.5"],
+        );
+        check(&bounds(None, None, &["1000000"], false), &["0", "1000000", "25000000"], &["100000", "1000001"]);
+        let Some(Expr::Graph(states)) = bounded(&bounds(None, None, &["1000000"], true)).expect("small") else {
+            panic!("a graph")
+        };
+        assert!(states.len() < 40, "{} states", states.len());
+        for bad in ["0", "-1", "1e40", "999983"] {
+            assert!(bounded(&bounds(None, None, &[bad], true)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_literal_is_one_value() {
+        for (number, good, bad) in [
+            ("1", &["1", "1.0", "1e0", "1.00E+00"][..], &["10", "-1", "1.01", "01", "1e1"][..]),
+            ("-12.50", &["-12.5", "-12.500", "-1.25e1", "-1.250E+01"], &["12.5", "-12.05", "-1.25e2", "-1.25"]),
+            ("1e-7", &["1e-07", "1e-7", "0.0000001", "0.00000010"], &["1e7", "1e+7", "0.000001"]),
+            ("1e22", &["1e+22", "10000000000000000000000", "1.0e22"], &["1e21", "1e-22", "1e2"]),
+            ("0.0", &["0", "-0", "0.0", "0e5", "0E-10"], &["1", "00", "0.01"]),
+        ] {
+            let language = Language::of(&literal(&number.parse().expect("a number")).expect("few digits"));
+            assert_eq!(good.iter().find(|text| !language.has(text)), None, "is {number}");
+            assert_eq!(bad.iter().find(|text| language.has(text)), None, "is not {number}");
+        }
+    }
+
+    fn any_decimal() -> impl Strategy<Value = (i64, u32)> {
+        (prop_oneof![-30..30i64, -2500..2500i64], 0..4u32)
+    }
+
+    fn text((digits, places): (i64, u32), zeros: usize) -> String {
+        let unit = 10u64.pow(places);
+        let (sign, value) = (if digits < 0 { "-" } else { "" }, digits.unsigned_abs());
+        let fraction =
+            if places > 0 { format!("{:0width$}", value % unit, width = places as usize) } else { String::new() };
+        let point = if fraction.is_empty() && zeros == 0 { "" } else { "." };
+        format!("{sign}{}{point}{fraction}{}", value / unit, "0".repeat(zeros))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn agrees_with_arithmetic(
+            min in prop::option::of((any_decimal(), any::<bool>())),
+            max in prop::option::of((any_decimal(), any::<bool>())),
+            divisor in prop::option::of((1..200i64, 0..4u32)),
+            integer in any::<bool>(),
+            numbers in prop::collection::vec((any_decimal(), 0..3usize), 40),
+        ) {
+            let bound = |bound: Option<((i64, u32), bool)>| bound.map(|(number, excluded)| (decimal(&text(number, 0)), excluded));
+            let multiple_of = divisor.map(|number| decimal(&text(number, 0))).into_iter().collect();
+            let all = NumberBounds { min: bound(min), max: bound(max), multiple_of, integer, pointless: false };
+            let language = language(&all);
+            let scaled = |(digits, places): (i64, u32)| digits * 10i64.pow(3 - places);
+            let near = [min, max].into_iter().flatten().map(|(number, _)| (number, 0));
+            for (number, zeros) in numbers.into_iter().chain(near) {
+                let value = scaled(number);
+                let expected = min.is_none_or(|(bound, excluded)| value > scaled(bound) || (value == scaled(bound) && !excluded))
+                    && max.is_none_or(|(bound, excluded)| value < scaled(bound) || (value == scaled(bound) && !excluded))
+                    && divisor.is_none_or(|divisor| value % scaled(divisor) == 0)
+                    && (!integer || value % 1000 == 0);
+                prop_assert_eq!(language.has(&text(number, zeros)), expected, "{} in {:?}", text(number, zeros), all);
+            }
+        }
+    }
+}

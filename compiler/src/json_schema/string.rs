@@ -208,3 +208,144 @@ fn lengths(expr: &Expr) -> (u64, Option<u64>) {
         Expr::Not(_) | Expr::Graph(_) => (0, None),
     }
 }
+
+#[cfg(test)]
+pub(super) mod testing {
+    use crate::grammar::ir::{Expr, Terminal};
+    use crate::lexer::{LexerDfa, LexerError, LexerLimits};
+
+    /// The texts of a terminal expression.
+    pub(in super::super) struct Language(pub(in super::super) Option<LexerDfa>);
+
+    impl Language {
+        pub(in super::super) fn of(expr: &Expr) -> Self {
+            let (name, expr) = (String::new(), expr.clone());
+            let flags = (0, false, false, false);
+            let (priority, literal, ignored, reject) = flags;
+            let terminal = Terminal { name, expr, priority, literal, ignored, reject, fallback: None, position: None };
+            match LexerDfa::build(&[terminal], &[0], false, &LexerLimits::default()) {
+                Ok(dfa) => Self(Some(dfa)),
+                Err(LexerError::EmptyLanguage { .. }) => Self(None),
+                Err(error) => panic!("{error}"),
+            }
+        }
+
+        pub(in super::super) fn has(&self, text: &str) -> bool {
+            self.0.as_ref().is_some_and(|dfa| dfa.run(0, text.as_bytes()).is_some_and(|q| dfa.is_accepting(q)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Language;
+    use super::*;
+
+    fn bytes(text: &str) -> Expr {
+        Expr::Bytes(text.as_bytes().to_vec())
+    }
+
+    /// Spellings of a text that differ in all the ways there are.
+    fn spellings(text: &str) -> Vec<String> {
+        let raw = serde_json::to_string(text).expect("a string");
+        let units = |case: fn(u16) -> String| text.encode_utf16().map(case).collect::<String>();
+        let escaped = [units(|unit| format!("\\u{unit:04x}")), units(|unit| format!("\\u{unit:04X}"))];
+        let mut all: Vec<String> = escaped.iter().map(|body| format!("\"{body}\"")).collect();
+        all.extend([raw.replace('/', "\\/"), raw]);
+        all
+    }
+
+    #[test]
+    fn a_literal_has_all_spellings_of_one_text() {
+        let texts = ["", "a", "ab", "a/b\"\\\n\t\u{7F}", "é", "😀", "\u{0}\u{1F}", "a\u{2028}"];
+        for text in texts {
+            let (literal, spelled) = (Language::of(&literal(text)), Language::of(&spell(&bytes(text)).expect("text")));
+            for other in texts {
+                for spelling in spellings(other) {
+                    assert_eq!(literal.has(&spelling), text == other, "{spelling} for {text:?}");
+                    assert_eq!(spelled.has(&spelling), text == other, "{spelling} for {text:?}");
+                }
+            }
+        }
+        let any = Language::of(&any_string());
+        assert!(texts.iter().flat_map(|text| spellings(text)).all(|spelling| any.has(&spelling)));
+        for bad in ["", "\"", "a", "\"\n\"", "\"\\x41\"", "\"\\'\"", "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"a\"b\""] {
+            assert!(!any.has(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_complement_is_one_of_strings() {
+        let words = ["", "id", "idea", "name", "é", "a/b"];
+        let not = Expr::Not(Box::new(Expr::Alt(words.iter().map(|word| bytes(word)).collect())));
+        let all = [Language::of(&any_string_except(&words)), Language::of(&spell(&not).expect("text"))];
+        for text in ["i", "ide", "ideas", "nam", "e", "éé", "a\\b", "ID", "b", "\u{0}", "😀"] {
+            assert!(
+                spellings(text).iter().all(|spelling| all.iter().all(|language| language.has(spelling))),
+                "{text:?}"
+            );
+        }
+        for text in words {
+            assert!(
+                spellings(text).iter().all(|spelling| all.iter().all(|language| !language.has(spelling))),
+                "{text:?}"
+            );
+        }
+        assert!(
+            all.iter().all(|language| !language.has("\"i") && !language.has("\"\\ud800\"") && !language.has("\"\n\""))
+        );
+        assert_eq!(all[0].0, all[1].0, "two routes to one minimal automaton");
+        let none = Language::of(&any_string_except(&[]));
+        assert_eq!(none.0, Language::of(&any_string()).0);
+    }
+
+    #[test]
+    fn many_words_are_quick_to_exclude() {
+        let words: Vec<String> = (0..500).map(|i| format!("property_{:x}", i * 7919)).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let except = Language::of(&any_string_except(&words));
+        assert!(words.iter().all(|word| !except.has(&format!("\"{word}\"")) && except.has(&format!("\"{word}x\""))));
+    }
+
+    #[test]
+    fn lengths_count_code_points_and_stay_repeats() {
+        let class = |lo: char, hi: char| Expr::Class(vec![(lo as u32, hi as u32)]);
+        let repeat = |expr: Expr, min, max| Expr::Repeat(Box::new(expr), min, max);
+        let (a_z, any) = (class('a', 'z'), any_char());
+        for (decoded, min, max, expected) in [
+            (None, 0, None, repeat(any.clone(), 0, None)),
+            (None, 3, Some(100_000), repeat(any.clone(), 3, Some(100_000))),
+            (None, 0, Some(u64::MAX), repeat(any.clone(), 0, None)),
+            (None, 5, Some(4), Expr::Alt(vec![])),
+            (Some(repeat(a_z.clone(), 1, None)), 0, Some(9), repeat(a_z.clone(), 1, Some(9))),
+            (Some(repeat(bytes("éb"), 0, None)), 3, Some(9), repeat(bytes("éb"), 2, Some(4))),
+            (Some(repeat(bytes("ab"), 0, None)), 3, Some(3), Expr::Alt(vec![])),
+            (Some(repeat(a_z.clone(), 4, Some(4))), 4, Some(9), repeat(a_z.clone(), 4, Some(4))),
+            (Some(bytes("éé")), 3, None, Expr::Alt(vec![])),
+            (
+                Some(Expr::Cat(vec![a_z.clone(), repeat(a_z.clone(), 0, None)])),
+                3,
+                Some(63),
+                Expr::Cat(vec![a_z.clone(), repeat(a_z.clone(), 2, Some(62))]),
+            ),
+            (
+                Some(Expr::Alt(vec![bytes("a"), repeat(bytes("bc"), 0, None)])),
+                2,
+                None,
+                Expr::Alt(vec![Expr::Alt(vec![]), repeat(bytes("bc"), 1, None)]),
+            ),
+        ] {
+            assert_eq!(with_length(decoded, min, max), Ok(expected));
+        }
+        assert!(with_length(None, 1 << 32, None).is_err());
+
+        // Two open parts: an intersection.
+        let two = Expr::Cat(vec![repeat(a_z, 0, None), bytes("-"), repeat(any, 0, None)]);
+        let language = Language::of(&spell(&with_length(Some(two), 2, Some(4)).expect("fits")).expect("text"));
+        for (text, expected) in
+            [("a-", true), ("-😀", true), ("ab-é", true), ("a-\\ud83d\\ude00b", true), ("-", false), ("abc-d", false)]
+        {
+            assert_eq!(language.has(&format!("\"{text}\"")), expected, "{text}");
+        }
+    }
+}
