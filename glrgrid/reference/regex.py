@@ -8,8 +8,9 @@ line of algebra.
 Terms (tuples, compared structurally)
     ``("set", mask)`` one byte whose bit is set in the 256-bit ``mask`` (0: the empty language) · ``("eps",)``
     the empty string · ``("cat", a, b)`` · ``("alt", terms)`` · ``("and", terms)`` · ``("not", a)`` ·
-    ``("rep", a, min, max)`` · ``("graph", states, q)`` what is accepted from state ``q`` on. The
-    constructors keep unions and intersections as flat sets and concatenations nested to the right, which bounds the number of distinct derivatives.
+    ``("rep", a, min, max)`` · ``("graph", states, q)`` what is accepted from state ``q`` on. The constructors
+    keep unions and intersections as flat sets and concatenations nested to the right, which bounds the number of
+    distinct derivatives.
 
 Source: Brzozowski, Derivatives of Regular Expressions, 1964; Owens, Reppy and Turon, Regular-expression
 Derivatives Re-examined, 2009. Not done here: minimisation (no definition depends on it).

@@ -69,12 +69,12 @@ fn one_or_alt(mut all: Vec<Expr>) -> Expr {
 /// May anything come before a match, and after it?
 type Ends = (bool, bool);
 
-/// An alternative: its ends, the look-aheads at its beginning, its body.
-type Parts = (Ends, Vec<(bool, Node)>, Expr);
+/// Look-aheads, and whether they are wanted.
+type Aheads = Vec<(bool, Node)>;
 
 /// An alternative as its ends, the look-aheads at the string's beginning, and what is to be matched; none if there are
 /// assertions elsewhere.
-fn split(parts: &[Node]) -> Option<Parts> {
+fn split(parts: &[Node]) -> Option<(Ends, Aheads, Expr)> {
     let head = leading_assertions(parts);
     let tail = parts[head..].iter().rev().take_while(|part| **part == Node::End).count();
     let body = &parts[head..parts.len() - tail];
