@@ -14,7 +14,7 @@ CARGO_TEST := cargo test --release --workspace
 MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz clean
+.PHONY: help demo test check bench fuzz sql clean
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ bench: $(BENCH_BUILT) ## Measure masks and commits on SQL beside other engines
 fuzz: $(BUILT) ## Hold the engine against the reference on random grammars for FUZZ_SECONDS
 	@echo "fuzz: comparing masks with the reference on new random grammars for $(FUZZ_SECONDS) seconds"
 	@GLRGRID_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -q -s tests/python/test_exactness.py
+
+sql: $(BUILT) ## Hold SQL policies against SQLite, at length: half an hour
+	@echo "sql: 10,000 statements a role, parsed, run and watched by SQLite; all gold queries; the exhaustive speller"
+	@$(BIN)/python -m pytest -q -m full tests/python/test_sql_policy.py tests/python/test_sql_acceptance.py
 
 clean: ## Remove the virtual environment and everything that was built
 	@echo "clean: removing .venv, target, caches and the built module"

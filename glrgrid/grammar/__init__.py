@@ -195,10 +195,12 @@ class Grammar:
         >>> catalog = Catalog.from_rows([("users", "id"), ("users", "name"), ("users", "ssn"), ("salaries", "id")])
         >>> grammar = Grammar.from_sql("sqlite", Role("analyst", {"users": ["id", "name"]}), catalog)
         """
+        from ..sql.access import Access
         from ..sql.dialect import Dialect
         from ..sql.grammar import compose
 
-        return cls(compose(Dialect.load(dialect) if isinstance(dialect, str) else dialect, role, catalog))
+        chosen = Dialect.load(dialect) if isinstance(dialect, str) else dialect
+        return cls(compose(Access.of(role, catalog, chosen)))
 
     @property
     def ir(self) -> GrammarIR:

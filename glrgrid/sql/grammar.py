@@ -13,30 +13,40 @@ from dataclasses import replace
 from ..errors import InternalError
 from ..grammar.ir import GrammarIR, Nonterminal, Production, Terminal
 from .access import Access
-from .catalog import Catalog
 from .dialect import Dialect
 from .lexicon import Lexicon, Slots
 from .projection import reduced
-from .role import Role
 
-__all__ = ["compose"]
+__all__ = ["compose", "slot_rules"]
 
-_WHOLE_ROW = ("star", "table_star", "binder_star", "natural_join", "in_table")
-"""Productions that read columns without naming them."""
+_WHOLE_ROW = (
+    "star", "table_star", "binder_star", "natural_join", "in_table", "from_joined", "update_from_several",
+)  # fmt: skip
+"""Productions that read columns without naming them; the last two because SQLite makes a ``SELECT *`` of them."""
 _BELOW = -2
 """Priority of the dialect's own terminals for names and strings, below those of the lexicon."""
 
 
-def compose(dialect: Dialect, role: Role, catalog: Catalog) -> GrammarIR:
+def compose(access: Access) -> GrammarIR:
     """The grammar of what a role may say to a database.
 
     Raises
     ------
     PolicyError
-        The role grants what the catalog does not have, denies an unknown clause, or leaves no statement.
+        The role denies an unknown clause, or leaves no statement.
     """
-    access = Access.of(role, catalog, dialect)
     return _Composer(access, Lexicon.of(access)).compose()
+
+
+def slot_rules(dialect: Dialect) -> dict[str, bool]:
+    """The rules of a dialect that are positions of names, and whether keywords may fill them."""
+    ir = dialect.ir
+    names = [n.name for n in ir.nonterminals]
+    name, word, id_ = (~names.index(rule) for rule in ("name", "word", "id"))
+    kinds = {(name,): True, (word,): True, (id_,): False}
+    kinds.update(((i,), False) for i, t in enumerate(ir.terminals) if t.name in ("ID", "STRING"))
+    found = {names[p.lhs]: kinds[p.rhs] for p in ir.productions if p.rhs in kinds}
+    return {rule: keywords for rule, keywords in found.items() if rule not in ("name", "word", "id")}
 
 
 class _Composer:
@@ -84,7 +94,7 @@ class _Composer:
 
     def _productions(self) -> Iterator[Production]:
         """All productions, with copies for tables, and with the lexicon's terminals in the slots."""
-        slots = self._slots()
+        slots = {self._names.index(rule): k for rule, k in slot_rules(self._access.dialect).items()}
         for production in self._ir.productions:
             lhs = production.lhs
             if lhs in slots:
@@ -106,14 +116,6 @@ class _Composer:
                 yield Production(self._copy(lhs, table), rhs, production.name)
         for lhs, takes_keywords in slots.items():
             yield from self._slot(lhs, takes_keywords)
-
-    def _slots(self) -> dict[int, bool]:
-        """The rules that are slots, and whether keywords may fill them."""
-        name, word, id_ = (~self._names.index(rule) for rule in ("name", "word", "id"))
-        kinds = {(name,): True, (word,): True, (id_,): False}
-        kinds.update(((i,), False) for i, t in enumerate(self._terminals) if t.name in ("ID", "STRING"))
-        skipped = {~name, ~word, ~id_}
-        return {p.lhs: kinds[p.rhs] for p in self._ir.productions if p.rhs in kinds and p.lhs not in skipped}
 
     def _slot(self, lhs: int, takes_keywords: bool) -> Iterator[Production]:
         rule = self._names[lhs]

@@ -18,7 +18,8 @@ import pytest
 
 import glrgrid as gg
 from glrgrid.grammar.ir import Expr, GrammarIR, Production, Terminal
-from glrgrid.sql import Catalog, Dialect
+from glrgrid.sql import Access, Catalog, Dialect
+from glrgrid.sql.lexicon import Lexicon
 
 SYNTAX = re.compile("syntax error|unrecognized token|incomplete input")
 """What SQLite says of texts that are no statements."""
@@ -102,15 +103,37 @@ def text_to_sql_catalogs(name: str) -> dict[str, Catalog]:
     }
 
 
+NEW_NAMES = {
+    "NEW_NAME": ["t1", "T1", "x", "zq_2", '"a b"', "`q``r`", "[s t]", "größe", "no", "row"],
+    "NEW_QUOTED_NAME": ["'t1'", "'it''s'"],
+}
+"""What the sampler takes for the terminals of names that are not in the catalog."""
+
+
+LIKELY = {
+    "from_table": 30.0, "from_binder": 0.2, "from_function": 0.2, "from_query": 1.0, "from_joined": 0.5,
+    "column": 1.0, "table_column": 1.0, "binder_column": 0.02, "call": 1.0, "case": 0.5, "cast": 0.5, "row_value": 0.05,
+    "scalar_query": 0.2, "exists": 0.2, "in_query": 0.2, "in_table": 0.02, "collate": 0.1, "parameter": 0.3,
+    "select": 8.0, "insert": 0.3, "with": 0.05, "with_recursive": 0.05, "join_using": 0.05, "natural_join": 0.1,
+    "window_call": 0.3, "order_item": 1.0, "having": 0.05,
+}  # fmt: skip
+"""Weights of productions in statements that should mean something; others weigh 1."""
+
+
 class Sampler:
     """Random statements of a grammar, by derivation, with what was used of it.
 
-    A scope is a table: inside of one SELECT, names of columns and relations are mostly drawn from the same table, so
-    that many statements mean something. ``fresh`` is how often a production is chosen for having been used least.
+    Parameters
+    ----------
+    fresh
+        How often a production is chosen for having been used least.
+    access
+        If given, statements should mean something: inside of one SELECT, names of columns and relations are mostly
+        drawn from the same table, and constructs that seldom work are rare.
     """
 
     def __init__(
-        self, ir: GrammarIR, rng: random.Random, catalog: Catalog | None = None, fresh: float = 0.1
+        self, ir: GrammarIR, rng: random.Random, fresh: float = 0.1, access: Access | None = None
     ) -> None:
         self.ir, self.rng, self.fresh = ir, rng, fresh
         self.used: Counter[Production] = Counter()
@@ -118,8 +141,11 @@ class Sampler:
         for production in ir.productions:
             self._of[production.lhs].append(production)
         self._cost = self._costs()
-        self._tables = list(catalog.tables) if catalog else []
         self._keywords = Dialect.load("sqlite").keywords
+        self._tables = [i for i, t in enumerate(access.tables) if t.select] if access else []
+        slots = Lexicon.of(access).terminals if access else {}
+        self._slots = {terminal.name: filled for filled, terminal in slots.items()}
+        self._weights: dict[tuple[Production, int | None], float] = {}
         self._budget = 0
 
     def statement(self, depth: int = 30, length: int = 60) -> str:
@@ -156,7 +182,7 @@ class Sampler:
             return
         name = self.ir.nonterminals[~symbol].name
         if name in ("open_select", "closed_select", "update", "delete", "insert") and self._tables:
-            scope = self.rng.randrange(len(self._tables))
+            scope = self.rng.choice(self._tables)
         production = self._choose(~symbol, depth, scope)
         self.used[production] += 1
         for part in production.rhs:
@@ -167,23 +193,39 @@ class Sampler:
         if depth <= 0 or self._budget <= 0:
             costs = [sum(self._cost[~s] for s in p.rhs if s < 0) for p in options]
             unused = [p for p in options if not self.used[p]]  # each is chosen so only once
-            options = unused or [p for p, cost in zip(options, costs, strict=True) if cost == min(costs)]
+            options = unused or [p for p, cost in zip(options, costs, strict=True) if cost <= min(costs) + 1]
         elif self.rng.random() < self.fresh:
             least = min(self.used[p] for p in options)
             options = [p for p in options if self.used[p] == least]
-        if scope is not None and self.rng.random() < 0.9:
-            options = [p for p in options if self._fits(p, scope)] or options
-        return self.rng.choice(options)
+        weights = [self._weight(p, scope) for p in options] if self._tables else None
+        return self.rng.choices(options, weights)[0]
 
-    def _fits(self, p: Production, scope: int) -> bool:
-        """Whether a production speaks of the table in scope, as far as names of symbols tell."""
-        numbers = {
-            m[1] for s in p.rhs if s < 0 and (m := re.search(r"[a-z]_(\d+)$", self.ir.nonterminals[~s].name))
-        }
-        return numbers <= {str(scope)}
+    def _weight(self, p: Production, scope: int | None) -> float:
+        if (p, scope) not in self._weights:
+            self._weights[p, scope] = self._weigh(p, scope)
+        return self._weights[p, scope]
+
+    def _weigh(self, p: Production, scope: int | None) -> float:
+        symbols = [self.ir.terminals[s].name if s >= 0 else self.ir.nonterminals[~s].name for s in p.rhs]
+        lhs = self.ir.nonterminals[p.lhs].name
+        if lhs == "column":
+            return 10.0 if ("column_name", scope) in self._slots.get(symbols[0], ()) else 0.01
+        if lhs == "primary" and p.name == "primary":
+            return {"literal": 1.0, "column": 8.0}.get(symbols[0], 1.0)
+        if "values_core" in symbols or symbols[0:1] == ["values"]:
+            return 0.05
+        if lhs == "closed_select" or symbols == ["from"]:
+            return 0.02 if symbols == ["select_head"] else 10.0 if symbols == ["from"] else 1.0
+        if lhs.startswith("__opt"):
+            return 0.1 if symbols and symbols[0] in LIKELY and LIKELY[symbols[0]] < 0.1 else 1.0
+        numbers = {m[1] for name in symbols if (m := re.search(r"[a-z]_([0-9]+)$", name))}
+        fits = scope is None or numbers <= {str(scope)}
+        return LIKELY.get(p.name, 1.0) * (1.0 if fits else 0.05)
 
     def _lexeme(self, terminal: Terminal) -> str:
-        """A text of a terminal that no other one claims."""
+        """A text of a terminal that no other one claims; new names are few, so that they are met again."""
+        if terminal.name in NEW_NAMES:
+            return self.rng.choice(NEW_NAMES[terminal.name])
         while True:
             text = self._text(terminal.expr)
             if terminal.literal or text.lower() not in self._keywords:

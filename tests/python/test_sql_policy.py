@@ -1,0 +1,257 @@
+"""Policies held against judges that know nothing of masks: cases, SQLite's parser, its authorizer, and a speller."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sql_support import Sampler, accepts, bytes_vocab, data, database, matcher, syntax_error
+
+import glrgrid as gg
+from glrgrid.sql import Access, Catalog, Dialect, Grant, Role, fold
+from glrgrid.sql.probe import Report, probe
+
+SQLITE = Dialect.load("sqlite")
+SHOP = Catalog.from_sqlite(database())
+ANALYST = Role(
+    "analyst", {"customers": ["id", "name", "city"], "orders": "*", "items": "*", "big_orders": "*"}
+)
+READER = Role("reader", {"customers": "*", "orders": "*", "items": "*"})
+CLERK = Role(
+    "clerk",
+    {
+        "items": "*",
+        "customers": Grant(select=["id", "name"]),
+        "orders": Grant("*", ["customer_id", "total"], ["total"]),
+    },
+    ["select", "insert", "update", "delete"],
+)
+ADMIN = Role.admin()
+ROLES = {role.name: role for role in (ANALYST, READER, CLERK, ADMIN)}
+
+
+@functools.cache
+def access(role: Role) -> Access:
+    return Access.of(role, SHOP, SQLITE)
+
+
+@functools.cache
+def grammar(role: Role) -> gg.Grammar:
+    return gg.Grammar.from_sql("sqlite", role, SHOP)
+
+
+@functools.cache
+def matcher_of(role: Role) -> gg.Matcher:
+    return matcher(grammar(role))
+
+
+# Cases
+
+
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "corpus" / "sql_policy.jsonl").open(encoding="utf-8")
+]
+CASES_CATALOG = Catalog.from_rows(
+    [
+        ("users", "id"), ("users", "name"), ("users", "ssn"), ("users", "home town"),
+        ("orders", "id"), ("orders", "ssn"), ("orders", "note"), ("orders", "amount"),
+        ("salaries", "id"), ("salaries", "amount"), ("salaries", "bonus"),
+        ("order_archive", "id"), ("desc", "key"), ("a]b", "x\"y"),
+    ]
+)  # fmt: skip
+CASES_ROLES = {
+    "reader": Role("reader", {"users": ["id", "name", "home town"], "orders": "*"},
+                   functions=["count", "sum", "avg", "min", "max", "lower", "upper", "coalesce", "like"]),
+    "clerk": Role("clerk", {"orders": Grant("*", ["id", "note"], ["note"], True), "users": Grant(["id"])},
+                  ["select", "insert", "update", "delete"]),
+    "owner": Role("owner", {"users": "*", "orders": "*", "desc": "*", "a]b": "*"}, implicit_columns=True),
+}  # fmt: skip
+
+
+@functools.cache
+def cases_matcher(role: str) -> gg.Matcher:
+    return matcher(gg.Grammar.from_sql("sqlite", CASES_ROLES[role], CASES_CATALOG))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_cases(case: dict[str, str]) -> None:
+    """``allow``: accepted; ``mask``: refused here; ``checker``: accepted here, to be refused once it is complete."""
+    m = cases_matcher(case["role"])
+    assert accepts(m, case["sql"]) == (case["verdict"] != "mask")
+
+
+def test_there_are_cases_enough() -> None:
+    verdicts = Counter(case["verdict"] for case in CASES)
+    assert len(CASES) >= 60 and min(verdicts["allow"], verdicts["mask"], verdicts["checker"]) >= 8
+    assert len({case["id"] for case in CASES}) == len({(c["role"], c["sql"]) for c in CASES}) == len(CASES)
+
+
+# SQLite's parser
+
+
+def check_soundness(role: Role, count: int, seed: int) -> None:
+    rng = random.Random(seed)
+    sampler = Sampler(grammar(role).ir, rng, fresh=0.6)
+    connection, m = database(), matcher_of(role)
+    for _ in range(count):
+        statement = sampler.statement(depth=30, length=rng.choice([15, 40, 120]))
+        assert accepts(m, statement), statement
+        assert (error := syntax_error(connection, statement)) is None, f"{error}: {statement}"
+    assert sampler.coverage() >= 0.95, sampler.unused()
+
+
+@pytest.mark.parametrize("role", ["analyst", "clerk"])
+def test_what_masks_accept_parses_in_sqlite(role: str) -> None:
+    check_soundness(ROLES[role], 500, seed=11)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("role", ROLES)
+def test_what_masks_accept_parses_in_sqlite_at_length(role: str) -> None:
+    check_soundness(ROLES[role], 10_000, seed=12)
+
+
+# SQLite's authorizer
+
+
+class Witness:
+    """Judges what SQLite says a statement touches by the grants alone."""
+
+    def __init__(self, role: Role) -> None:
+        self.access = access(role)
+        self.connection = database()
+        self.connection.isolation_level = None
+        self.connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # declares them, once
+        self.connection.set_authorizer(self._judge)
+        self.connection.set_progress_handler(lambda: 1, 20_000)
+        self.denied: list[str] = []
+        self.reads = 0
+
+    def runs(self, statement: str) -> bool:
+        """Run it, at most for a while, and undo it; whether it could run. ``denied`` then lists what it may not."""
+        self.denied, self.reads = [], 0
+        try:
+            self.connection.execute("SAVEPOINT before")
+            self.connection.execute(statement, dict.fromkeys("qrp")).fetchmany(50)
+            return True
+        except sqlite3.OperationalError as error:
+            return str(error) == "interrupted"
+        except sqlite3.Error:
+            return False
+        finally:
+            self.connection.execute("ROLLBACK TO before")
+            self.connection.execute("RELEASE before")
+
+    def _judge(self, action: int, first: str, second: str, schema: str, source: str) -> int:
+        if not self._allows(action, fold(first or ""), fold(second or ""), source):
+            self.denied.append(f"{action}({first}, {second}) in {schema} by {source}")
+        return sqlite3.SQLITE_OK
+
+    def _allows(self, action: int, first: str, second: str, source: str | None) -> bool:
+        table = self.access.find(first)
+        if action == sqlite3.SQLITE_READ:
+            self.reads += bool(second)
+            if source is not None:  # read by a view; that the view itself may be read is asked for separately
+                return True
+            if table is None:  # a CTE, or a table function
+                return not second or first in self.access.table_functions
+            return bool(table.select) and (not second or second in table.select)
+        if action == sqlite3.SQLITE_FUNCTION:
+            return second in self.access.functions or second in (
+                "current_date",
+                "current_time",
+                "current_timestamp",
+            )
+        if action == sqlite3.SQLITE_INSERT:
+            return table is not None and bool(table.insert)
+        if action == sqlite3.SQLITE_UPDATE:
+            return table is not None and second in table.update
+        if action == sqlite3.SQLITE_DELETE:
+            return table is not None and table.delete
+        return action in (sqlite3.SQLITE_SELECT, SQLITE_RECURSIVE, SQLITE_SAVEPOINT)
+
+
+SQLITE_RECURSIVE, SQLITE_SAVEPOINT = 33, 32
+
+
+def check_witness(role: Role, count: int, seed: int) -> None:
+    sampler = Sampler(grammar(role).ir, random.Random(seed), fresh=0.02, access=access(role))
+    witness, m = Witness(role), matcher_of(role)
+    ran = reading = 0
+    while ran < count:
+        statement = sampler.statement(depth=12, length=25)
+        if witness.runs(statement):
+            ran += 1
+            reading += witness.reads > 0
+            assert accepts(m, statement), statement
+        assert not witness.denied, f"{witness.denied}: {statement}"
+    assert reading >= (0.6 if role.verbs != ("select",) else 0.8) * ran, "changes often read nothing"
+
+
+@pytest.mark.parametrize("role", ["analyst", "clerk"])
+def test_sqlite_finds_nothing_denied(role: str) -> None:
+    check_witness(ROLES[role], 150, seed=13)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("role", ["analyst", "reader", "clerk"])
+def test_sqlite_finds_nothing_denied_at_length(role: str) -> None:
+    check_witness(ROLES[role], 10_000, seed=14)
+
+
+def test_the_witness_sees_every_hidden_object() -> None:
+    """Positive controls: the administrator can say what reads each hidden object, and the witness would object."""
+    witness, admin, analyst = Witness(ANALYST), matcher_of(ADMIN), matcher_of(ANALYST)
+    seen = set()
+    for table in access(ANALYST).tables:
+        name = table.table.name.replace('"', '""')
+        for column in table.table.columns:
+            statement = f'SELECT "{name}"."{column.name.replace(chr(34), chr(34) * 2)}" FROM "{name}";'
+            assert accepts(admin, statement) and witness.runs(statement), statement
+            hidden = fold(column.name) not in table.select
+            assert bool(witness.denied) == hidden == (not accepts(analyst, statement)), statement
+            seen.add(hidden)
+    for statement in ("SELECT rowid FROM orders", "SELECT load_extension('x')", "SELECT name FROM sqlite_master",
+                      "DELETE FROM orders", "UPDATE orders SET total = 1", "INSERT INTO items VALUES (1, 2, 3, 4)",
+                      "SELECT * FROM salaries", "SELECT count(*) FROM salaries", "PRAGMA user_version"):  # fmt: skip
+        witness.runs(statement)
+        assert witness.denied or statement == "SELECT rowid FROM orders", statement
+        assert not accepts(analyst, statement), statement
+    assert seen == {True, False}
+
+
+# The speller
+
+
+def check_probe(role: Role, vocab: gg.Vocab, pairs: int) -> None:
+    report = probe(access(role), gg.compile(grammar(role), vocab), vocab)
+    assert not report.bypasses and not report.silent
+    assert len(report.pairs) >= pairs
+    kinds = {kind for _, kind in report.pairs}
+    assert kinds == {"relation", "column", "implicit column", "system relation", "function", "schema"}
+
+
+def test_no_token_path_spells_a_forbidden_name() -> None:
+    check_probe(CLERK, gg.Vocab.default(), 150)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("role", ["analyst", "reader", "clerk"])
+def test_no_token_path_of_a_large_vocabulary_spells_a_forbidden_name(role: str) -> None:
+    check_probe(ROLES[role], gg.Vocab.from_file(data("vocabs/llama3.tokenizer.json")), 100)
+
+
+def test_the_speller_finds_every_hidden_object() -> None:
+    """Positive controls: behind the masks of the administrator, it spells all that is hidden from the analyst."""
+    report: Report = probe(access(ANALYST), gg.compile(grammar(ADMIN), bytes_vocab()), bytes_vocab())
+    spelt = {(b.kind, b.text.lower().strip("\"'`[]")) for b in report.bypasses}
+    assert {("relation", "salaries"), ("relation", "orders_audit"), ("relation", "key")} <= spelt
+    assert {
+        ("column", c) for c in ("card number", "employee", "amount", "quantity_before", "left", "desc")
+    } <= spelt
