@@ -18,10 +18,11 @@ False
 
 from glrgrid._native import CompiledGrammar, Matcher, __version__, fill_bitmask_batch
 from glrgrid.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
-from glrgrid.compiled import CompileWarning, compile, load
+from glrgrid.compiled import CancelToken, CompileWarning, compile, load
 from glrgrid.errors import (
     ArtifactError,
     BudgetExceeded,
+    Cancelled,
     DeadEnd,
     GlrgridError,
     GrammarError,
@@ -38,6 +39,8 @@ from glrgrid.vocab import Vocab, VocabWarning
 __all__ = [
     "ArtifactError",
     "BudgetExceeded",
+    "CancelToken",
+    "Cancelled",
     "CompileWarning",
     "CompiledGrammar",
     "DeadEnd",

@@ -207,11 +207,28 @@ def lower_schema(
 ) -> SchemaGrammar:
     """Lower a JSON Schema, given as text; see ``Grammar.from_json_schema``."""
 
+class CancelToken:
+    """Stops the builds it was given to."""
+
+    def __init__(self) -> None: ...
+    def cancel(self) -> None:
+        """Stop them. A build that sees this raises ``Cancelled``."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether ``cancel`` was called."""
+
 def compile(
     ir: str | SchemaGrammar,
     vocab: Vocab,
     *,
     lazy: bool = False,
+    max_seconds: float | None = None,
+    max_memory_mb: float | None = None,
+    max_artifact_mb: float | None = None,
+    partial: bool = True,
+    max_threads: int | None = None,
+    cancel: CancelToken | None = None,
     progress: Callable[[str, float], object] | None = None,
     shared_tokens: int | None = None,
     min_agreement: int | None = None,

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Callable
 
 from glrgrid import _native
-from glrgrid.errors import GrammarError
+from glrgrid._native import CancelToken
+from glrgrid.errors import StateError
 from glrgrid.grammar import Grammar
 from glrgrid.vocab import Vocab
 
-__all__ = ["CompileWarning", "compile", "load"]
+__all__ = ["CancelToken", "CompileWarning", "compile", "load"]
 
 
 class CompileWarning(UserWarning):
@@ -23,11 +24,18 @@ def compile(
     vocab: Vocab,
     mode: str = "aot",
     *,
+    max_seconds: float | None = None,
+    max_memory_mb: float | None = None,
+    max_artifact_mb: float | None = None,
+    on_budget: str = "partial",
+    max_threads: int | None = None,
+    cancel: CancelToken | None = None,
     progress: Callable[[str, float], object] | None = None,
 ) -> _native.CompiledGrammar:
     """Compile a grammar for a vocabulary.
 
-    The same grammar and vocabulary always give the same artifact, byte for byte. The GIL is released while it runs.
+    The same grammar and vocabulary always give the same artifact, byte for byte. The GIL is released while it runs, and
+    Ctrl-C stops it.
 
     Parameters
     ----------
@@ -35,9 +43,23 @@ def compile(
         What the output must be.
     vocab : Vocab
         The tokens it is spelt with. What compiling needs of it is prepared once, in the first call.
-    mode : str
+    mode : {"aot", "lazy"}
         ``"aot"``: everything is computed now. ``"lazy"``: lexer and parser tables are computed now, what masks are made
         of when the first matcher gets there; all matchers share it. Masks are the same bit for bit.
+    max_seconds : float, optional
+        Time that the build may take, in seconds. If it may stay partial, the lexer and parser tables, without which
+        nothing can be served, do not count.
+    max_memory_mb : float, optional
+        Memory that the build may take, in MiB. Builds that run at the same time are counted together.
+    max_artifact_mb : float, optional
+        Size that the artifact may have, in MiB.
+    on_budget : {"partial", "error"}
+        What to do when a limit is passed. ``"partial"``: serve as in lazy mode, and say so in ``.warnings``;
+        ``.stats["rows_missing"]`` counts the lexer states whose rows were not needed yet. ``"error"``: raise.
+    max_threads : int, optional
+        Threads that the build may use; one for each core by default.
+    cancel : CancelToken, optional
+        Stops the build, from another thread, within a tenth of a second.
     progress : callable, optional
         Called as ``progress(stage, share)`` with the stage's name and how much of it is done, 0 to 1. If it raises, the
         build stops and the exception is passed on.
@@ -45,23 +67,26 @@ def compile(
     Returns
     -------
     CompiledGrammar
-        Serves any number of matchers on any number of threads; ``.stats`` has sizes and milliseconds by stage,
-        ``.warnings`` what the grammar's author should know.
+        Serves any number of matchers on any number of threads; ``.stats`` has sizes, and milliseconds and the highest
+        number of bytes allocated by stage, ``.warnings`` what the grammar's author should know.
 
     Raises
     ------
     GrammarError
         If the grammar cannot be compiled: no text matches it, a terminal matches the empty string, ...
     BudgetExceeded
-        If its automata outgrow what the engine can address.
+        If a limit is passed with ``on_budget="error"``, or before the lexer and parser tables were there; or if these
+        outgrow what the engine can address.
+    Cancelled
+        If ``cancel`` was used.
     TypeError
         If an argument is no ``Grammar`` or no ``Vocab``; grammar text and names of tokenizers are neither.
 
     Warns
     -----
     CompileWarning
-        With the first of ``.warnings``, if there are any: terminals that can never be used, and places from which
-        masks may lead to a dead end or to a lexeme that cannot end.
+        With the first of ``.warnings``, if there are any: terminals that can never be used, places from which masks may
+        lead to a dead end or to a lexeme that cannot end, and passed limits.
     """
     if not isinstance(grammar, Grammar):
         hint = "pass Grammar.from_lark(text)" if isinstance(grammar, str) else "pass a Grammar"
@@ -70,8 +95,23 @@ def compile(
         )
     _check_vocab(vocab)
     if mode not in ("aot", "lazy"):
-        raise GrammarError(f'unknown mode {mode!r}; expected "aot" or "lazy"')
-    compiled = _native.compile(grammar._source, vocab._native, lazy=mode == "lazy", progress=progress)
+        raise StateError(f'unknown mode {mode!r}; expected "aot" or "lazy"')
+    if on_budget not in ("partial", "error"):
+        raise StateError(f'unknown on_budget {on_budget!r}; expected "partial" or "error"')
+    if max_threads is not None and not 1 <= max_threads <= 1024:
+        raise StateError(f"max_threads is {max_threads}; expected 1 to 1024, or None")
+    compiled = _native.compile(
+        grammar._source,
+        vocab._native,
+        lazy=mode == "lazy",
+        max_seconds=max_seconds,
+        max_memory_mb=max_memory_mb,
+        max_artifact_mb=max_artifact_mb,
+        partial=on_budget == "partial",
+        max_threads=max_threads,
+        cancel=cancel,
+        progress=progress,
+    )
     if compiled.warnings:
         more = len(compiled.warnings) - 1
         text = compiled.warnings[0] + (f" (and {more} more, see CompiledGrammar.warnings)" if more else "")
@@ -82,7 +122,9 @@ def compile(
 def load(source: str | os.PathLike[str] | bytes, vocab: Vocab) -> _native.CompiledGrammar:
     """Load an artifact that :meth:`CompiledGrammar.save` wrote.
 
-    The file is mapped, so processes that load it share its memory; nothing is rebuilt.
+    The file is mapped, so processes that load it share its memory; nothing is rebuilt. A partial artifact, of lazy mode or
+    of a build that passed a limit, holds its grammar: lexer and parser tables are made again and compared with the file's, and
+    the rest is filled on demand.
 
     Parameters
     ----------

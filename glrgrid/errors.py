@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "ArtifactError",
     "BudgetExceeded",
+    "Cancelled",
     "DeadEnd",
     "GlrgridError",
     "GrammarError",
@@ -71,6 +72,10 @@ class PolicyError(GlrgridError):
 
 class StateError(GlrgridError):
     """A matcher, bitmask or vocabulary was used in a way it does not allow; nothing was changed."""
+
+
+class Cancelled(GlrgridError):
+    """A build was stopped by its :class:`CancelToken`; the message names the stage it was in."""
 
 
 class DeadEnd(GlrgridError):

@@ -4,7 +4,7 @@ use crate::error::{self, guard};
 use crate::schema::SchemaGrammar;
 use crate::vocab::Vocab;
 use compiler::vocab::Trie;
-use compiler::{Config, Source, Stats};
+use compiler::{Budget, Config, Schedule, Source, Stats};
 use dwa_runtime::artifact::Buffer;
 use dwa_runtime::{ArtifactError, Compiled};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A compiled grammar; serves any number of matchers.
 #[pyclass(frozen, module = "glrgrid._native")]
@@ -57,11 +57,13 @@ impl CompiledGrammar {
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = PyDict::new(py);
-        let milliseconds = PyDict::new(py);
-        for (stage, ms) in &self.stats.milliseconds {
+        let (milliseconds, peak_bytes) = (PyDict::new(py), PyDict::new(py));
+        for (stage, ms, peak) in &self.stats.stages {
             milliseconds.set_item(stage, ms)?;
+            peak_bytes.set_item(stage, peak)?;
         }
         stats.set_item("milliseconds", milliseconds)?;
+        stats.set_item("peak_bytes", peak_bytes)?;
         for (what, count) in &self.stats.sizes {
             stats.set_item(what, count)?;
         }
@@ -114,14 +116,69 @@ impl CompiledGrammar {
     }
 }
 
+/// Stops the builds it was given to.
+#[pyclass(frozen, module = "glrgrid._native")]
+#[derive(Default)]
+pub struct CancelToken {
+    cancelled: AtomicBool,
+}
+
+#[pymethods]
+impl CancelToken {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stop them. A build that sees this raises `Cancelled`.
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether `cancel` was called.
+    #[getter]
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes that the native side has allocated now.
+fn allocated() -> usize {
+    crate::ALLOCATOR.allocated()
+}
+
+/// A positive number of MiB in bytes.
+fn mebibytes(name: &str, value: Option<f64>) -> PyResult<Option<usize>> {
+    Ok(positive(name, value)?.map(|mib| (mib * f64::from(1 << 20)) as usize))
+}
+
+fn positive(name: &str, value: Option<f64>) -> PyResult<Option<f64>> {
+    match value {
+        Some(value) if !(value > 0.0) => {
+            Err(error::state(format!("{name} is {value}; pass a positive number, or None")))
+        }
+        value => Ok(value),
+    }
+}
+
 /// Compile a grammar, in canonical IR text or as it was lowered.
 #[pyfunction]
-#[pyo3(signature = (ir, vocab, *, lazy=false, progress=None, shared_tokens=None, min_agreement=None))]
+#[pyo3(signature = (
+    ir, vocab, *, lazy=false, max_seconds=None, max_memory_mb=None, max_artifact_mb=None, partial=true, max_threads=None,
+    cancel=None, progress=None, shared_tokens=None, min_agreement=None
+))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of a Python function")]
 pub fn compile(
     py: Python<'_>,
     ir: &Bound<'_, PyAny>,
     vocab: &Vocab,
     lazy: bool,
+    max_seconds: Option<f64>,
+    max_memory_mb: Option<f64>,
+    max_artifact_mb: Option<f64>,
+    partial: bool,
+    max_threads: Option<usize>,
+    cancel: Option<Py<CancelToken>>,
     progress: Option<Py<PyAny>>,
     shared_tokens: Option<u32>,
     min_agreement: Option<u32>,
@@ -130,6 +187,15 @@ pub fn compile(
         let mut config = Config::default();
         config.shared_tokens = shared_tokens.unwrap_or(config.shared_tokens);
         config.min_agreement = min_agreement.unwrap_or(config.min_agreement);
+        config.threads = max_threads;
+        config.budget = Budget {
+            max_seconds: positive("max_seconds", max_seconds)?,
+            max_memory: mebibytes("max_memory_mb", max_memory_mb)?,
+            max_artifact: mebibytes("max_artifact_mb", max_artifact_mb)?,
+            partial,
+            allocated: Some(allocated),
+        };
+        let schedule = if lazy { Schedule::OnDemand } else { Schedule::AheadOfTime };
         let (inner, trie) = (Arc::clone(&vocab.inner), vocab.prepared());
         let read: Source;
         let source = match ir.cast::<SchemaGrammar>() {
@@ -143,6 +209,9 @@ pub fn compile(
         let built = py.detach(|| {
             let trie = trie.get_or_init(|| Arc::new(Trie::new(&inner)));
             let mut tell = |stage: &'static str, share: f64| -> bool {
+                if cancel.as_ref().is_some_and(|token| token.get().is_cancelled()) {
+                    return false;
+                }
                 let told = Python::attach(|py| {
                     py.check_signals()?;
                     progress.as_ref().map_or(Ok(()), |p| p.call1(py, (stage, share)).map(drop))
@@ -155,18 +224,14 @@ pub fn compile(
                     }
                 }
             };
-            if lazy {
-                compiler::compile_lazy(source, &inner, trie, &config, &mut tell).map(|(a, lazy)| (a, Some(lazy)))
-            } else {
-                compiler::compile(source, &inner, trie, &config, &mut tell).map(|a| (a, None))
-            }
+            compiler::compile(source, &inner, trie, schedule, &config, &mut tell)
         });
         if let Some(error) = raised {
             return Err(error);
         }
-        let (artifact, lazy) = built.map_err(error::compile)?;
+        let artifact = built.map_err(error::compile)?;
         let buffer = Buffer::from_bytes(&artifact.bytes);
-        let compiled = py.detach(|| match lazy {
+        let compiled = py.detach(|| match artifact.lazy {
             Some(lazy) => Compiled::on_demand(buffer, inner, lazy),
             None => Compiled::new(buffer, inner),
         });
@@ -179,14 +244,14 @@ pub fn compile(
 #[pyfunction]
 pub fn load(py: Python<'_>, source: &Bound<'_, PyAny>, vocab: &Vocab) -> PyResult<CompiledGrammar> {
     guard(|| {
-        let inner = Arc::clone(&vocab.inner);
-        let compiled = if let Ok(bytes) = source.cast::<PyBytes>() {
-            let buffer = Buffer::from_bytes(bytes.as_bytes());
-            py.detach(|| Compiled::new(buffer, inner)).map_err(error::artifact)?
-        } else {
-            let path: PathBuf = source.extract()?;
-            py.detach(|| Compiled::load(&path, inner)).map_err(error::artifact)?
+        let (inner, trie) = (Arc::clone(&vocab.inner), vocab.prepared());
+        let buffer = match source.cast::<PyBytes>() {
+            Ok(bytes) => Buffer::from_bytes(bytes.as_bytes()),
+            Err(_) => dwa_runtime::map_file(&source.extract::<PathBuf>()?).map_err(error::artifact)?,
         };
+        let trie = || Arc::clone(trie.get_or_init(|| Arc::new(Trie::new(&inner))));
+        let compiled =
+            py.detach(|| compiler::load(buffer, &inner, trie, &Config::default())).map_err(error::artifact)?;
         Ok(CompiledGrammar { inner: Arc::new(compiled), stats: Stats::default(), warnings: Vec::new() })
     })
 }

@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 mod py {
     pyo3::import_exception!(glrgrid.errors, ArtifactError);
     pyo3::import_exception!(glrgrid.errors, BudgetExceeded);
+    pyo3::import_exception!(glrgrid.errors, Cancelled);
     pyo3::import_exception!(glrgrid.errors, DeadEnd);
     pyo3::import_exception!(glrgrid.errors, GrammarError);
     pyo3::import_exception!(glrgrid.errors, InternalError);
@@ -76,8 +77,10 @@ pub fn compile(error: CompileError) -> PyErr {
             }
             raised
         }
-        CompileError::Lr(_) | CompileError::Limit { .. } => py::BudgetExceeded::new_err(message),
-        CompileError::Cancelled => pyo3::exceptions::PyKeyboardInterrupt::new_err(message),
+        CompileError::Lr(_) | CompileError::Limit { .. } | CompileError::Budget { .. } => {
+            py::BudgetExceeded::new_err(message)
+        }
+        CompileError::Cancelled { .. } => py::Cancelled::new_err(message),
         CompileError::Internal(_) => py::InternalError::new_err(message),
     }
 }

@@ -8,12 +8,19 @@ mod matcher;
 mod schema;
 mod vocab;
 
+use cap::Cap;
 use pyo3::prelude::*;
+use std::alloc::System;
+
+/// Counts what the native side allocates, for budgets and statistics of builds.
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<vocab::Vocab>()?;
     module.add_class::<compiled::CompiledGrammar>()?;
+    module.add_class::<compiled::CancelToken>()?;
     module.add_class::<matcher::Matcher>()?;
     module.add_class::<schema::SchemaGrammar>()?;
     module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;

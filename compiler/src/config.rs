@@ -1,11 +1,16 @@
 //! Every knob of the compiler. The compiler reads no environment.
 
+use crate::control::Budget;
 use crate::lexer::LexerLimits;
 use crate::lr::LrLimits;
 
 /// Limits and tuning of a build.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// What a build may take. Default: no limit.
+    pub budget: Budget,
+    /// Threads that a build may use; `None`: one for each core.
+    pub threads: Option<usize>,
     /// Sizes of the lexer's automata.
     pub lexer: LexerLimits,
     /// Sizes of the LR tables.
@@ -24,6 +29,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
+            budget: Budget::default(),
+            threads: None,
             lexer: LexerLimits::default(),
             lr: LrLimits::default(),
             max_watched_states: 1_000_000,

@@ -54,8 +54,19 @@ pub enum CompileError {
         limit: usize,
     },
     /// The caller asked to stop.
-    #[error("build was cancelled")]
-    Cancelled,
+    #[error("build was cancelled in stage {stage}")]
+    Cancelled {
+        /// The stage it was in.
+        stage: &'static str,
+    },
+    /// The build took more than it may.
+    #[error("build passed {limit} in stage {stage}")]
+    Budget {
+        /// The limit and its value.
+        limit: String,
+        /// The stage it was in.
+        stage: &'static str,
+    },
     /// A broken invariant.
     #[error("internal error: {0}")]
     Internal(String),

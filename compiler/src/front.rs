@@ -11,7 +11,7 @@ use crate::lr::{Action, LrTable};
 use crate::parser_dwa::Quotient;
 use crate::terminal_dwa::Builder;
 use crate::vocab::Trie;
-use crate::{Source, Stages, grammar};
+use crate::{Sizes, Source, control, grammar};
 use dwa_runtime::{Meta, Vocab};
 use std::sync::Arc;
 
@@ -30,12 +30,13 @@ pub(crate) struct Front {
     pub quotient: Arc<Quotient>,
     /// What the author of the grammar should know.
     pub warnings: Vec<String>,
+    sizes: Sizes,
 }
 
 impl Front {
     /// Run the stages on a grammar.
-    pub fn build(source: &Source, config: &Config, stages: &mut Stages<'_>) -> Result<Self, CompileError> {
-        stages.begin("grammar")?;
+    pub fn build(source: &Source, config: &Config, sizes: &mut Sizes) -> Result<Self, CompileError> {
+        control::begin("grammar");
         let grammar = Arc::clone(&source.grammar);
         if grammar.terminals.len() > MAX_TERMINALS {
             return Err(CompileError::TooManyTerminals { found: grammar.terminals.len(), limit: MAX_TERMINALS });
@@ -44,14 +45,10 @@ impl Front {
         let reduced = grammar::epsilon::remove_hidden_recursion(grammar::reduce::validate_and_reduce(&grammar)?);
         let follow = Follow::build(&reduced, &fallback);
 
-        stages.begin("lr_table")?;
+        control::begin("lr_table");
         let table = LrTable::build(&reduced, &fallback, config.lr)?;
-        stages.size("terminals", grammar.terminals.len());
-        stages.size("productions", reduced.productions.len());
-        stages.size("lr_states", table.state_count);
-        stages.size("lr_conflicts", table.conflicts);
 
-        stages.begin("lexer")?;
+        control::begin("lexer");
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
         let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
         let (groups, dfa) = match grammar.lexer {
@@ -67,17 +64,36 @@ impl Front {
             return Err(CompileError::NothingBegins { terminals: bits::iter(&facts.begin).map(name).collect() });
         }
         let quotient = Quotient::new(&table, &groups.of_state);
-        stages.size("lr_state_classes", quotient.rows.len());
-        stages.size("terminal_classes", quotient.terminal_classes);
-        stages.size("lexer_rows", groups.rows);
-        stages.size("lexer_groups", groups.members.len());
-        stages.size("lexer_dfa_states", dfa.state_count());
-        stages.size("lexer_states", lexer.state_count());
-        stages.size("lexer_states_watched", lexer.watched_states);
-        stages.size("separability_reports", findings.reports.len());
         let warnings = warnings(&grammar, &findings);
         let (lexer, quotient) = (Arc::new(lexer), Arc::new(quotient));
-        Ok(Front { grammar, reduced, table, groups, facts, lexer, quotient, warnings })
+        let mut front =
+            Front { grammar, reduced, table, groups, facts, lexer, quotient, warnings, sizes: Sizes::new() };
+        front.count(dfa.state_count(), findings.reports.len());
+        sizes.extend(&front.sizes);
+        Ok(front)
+    }
+
+    fn count(&mut self, dfa_states: usize, reports: usize) {
+        let counts = [
+            ("terminals", self.grammar.terminals.len()),
+            ("productions", self.reduced.productions.len()),
+            ("lr_states", self.table.state_count),
+            ("lr_conflicts", self.table.conflicts),
+            ("lr_state_classes", self.quotient.rows.len()),
+            ("terminal_classes", self.quotient.terminal_classes),
+            ("lexer_rows", self.groups.rows),
+            ("lexer_groups", self.groups.members.len()),
+            ("lexer_dfa_states", dfa_states),
+            ("lexer_states", self.lexer.state_count()),
+            ("lexer_states_watched", self.lexer.watched_states),
+            ("separability_reports", reports),
+        ];
+        self.sizes = counts.map(|(what, count)| (what, count as u64)).into();
+    }
+
+    /// How many there are of what.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes.clone()
     }
 
     /// Makes the recipes of this lexer for a vocabulary.

@@ -5,12 +5,14 @@
 //! grammar IR → reduced grammar → LALR(1) table with its conflicts → lexer DFA → watched lexer → Terminal DWA (what each
 //! token does) → Parser DWA (which stacks allow it) → verdict classes → rows → artifact.
 //!
-//! [`compile`] runs all of it ahead of time. [`compile_lazy`] runs the first stages ([`front`]) and leaves the others to
-//! [`Lazy`], which runs the same code for the lexer states and automaton edges that matchers ask for.
+//! [`compile`] runs all of it ahead of time, or the first stages only ([`front`]): then, and when the others take more than
+//! they may ([`control`]), they are left to [`Lazy`], which runs the same code for the lexer states and automaton edges that
+//! matchers ask for.
 
 mod assemble;
 mod bits;
 mod config;
+pub mod control;
 mod error;
 mod front;
 pub mod grammar;
@@ -24,15 +26,16 @@ pub mod terminal_dwa;
 pub mod vocab;
 
 pub use config::Config;
+pub use control::Budget;
 pub use error::CompileError;
 pub use lazy::Lazy;
 
-use dwa_runtime::artifact::Header;
-use dwa_runtime::{TableData, Vocab};
+use control::{Control, Stop, supervise};
+use dwa_runtime::artifact::{Buffer, Header};
+use dwa_runtime::{ArtifactError, Compiled, TableData, Tables, Vocab};
 use front::Front;
 use grammar::ir::Grammar;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
 use vocab::Trie;
 
 /// A grammar, and its canonical text, which artifacts are known by.
@@ -69,48 +72,36 @@ impl From<Grammar> for Source {
 pub struct Artifact {
     /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// Sizes and times.
+    /// Computes what the artifact leaves out, if it does.
+    pub lazy: Option<Arc<Lazy>>,
+    /// Sizes, times and memory.
     pub stats: Stats,
-    /// What the author of the grammar should know.
+    /// What the author of the grammar, or whoever set the budget, should know.
     pub warnings: Vec<String>,
 }
 
-/// Sizes and times of a build.
+/// Sizes, times and memory of a build.
 #[derive(Debug, Default, Clone)]
 pub struct Stats {
-    /// Milliseconds of each stage, in order.
-    pub milliseconds: Vec<(&'static str, f64)>,
+    /// Name, milliseconds, and highest number of bytes allocated of each stage, in order.
+    pub stages: Vec<(&'static str, f64, usize)>,
     /// Counts.
-    pub sizes: Vec<(&'static str, u64)>,
+    pub sizes: Sizes,
 }
+
+/// Counts, by name.
+type Sizes = Vec<(&'static str, u64)>;
 
 /// Told of each stage and its share done, 0 to 1; returns false to cancel the build.
 pub type Progress<'p> = &'p mut dyn FnMut(&'static str, f64) -> bool;
 
-struct Stages<'p> {
-    progress: Progress<'p>,
-    stats: Stats,
-    started: Instant,
-    stage: &'static str,
-}
-
-impl Stages<'_> {
-    fn begin(&mut self, stage: &'static str) -> Result<(), CompileError> {
-        self.end();
-        self.stage = stage;
-        self.started = Instant::now();
-        if (self.progress)(stage, 0.0) { Ok(()) } else { Err(CompileError::Cancelled) }
-    }
-
-    fn end(&mut self) {
-        if !self.stage.is_empty() {
-            self.stats.milliseconds.push((self.stage, self.started.elapsed().as_secs_f64() * 1e3));
-        }
-    }
-
-    fn size(&mut self, what: &'static str, count: usize) {
-        self.stats.sizes.push((what, count as u64));
-    }
+/// How much is computed before serving.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedule {
+    /// Everything, as far as the budget goes.
+    AheadOfTime,
+    /// What serving cannot do without.
+    OnDemand,
 }
 
 /// Compile a grammar.
@@ -123,67 +114,158 @@ pub fn compile(
     source: &Source,
     vocab: &Vocab,
     trie: &Arc<Trie>,
+    schedule: Schedule,
     config: &Config,
     progress: Progress<'_>,
 ) -> Result<Artifact, CompileError> {
-    let mut stages = Stages { progress, stats: Stats::default(), started: Instant::now(), stage: "" };
-    let front = Front::build(source, config, &mut stages)?;
-
-    stages.begin("terminal_dwa")?;
-    let mut report = |done: usize, of: usize| (stages.progress)("terminal_dwa", done as f64 / of.max(1) as f64);
-    let terminal = terminal_dwa::build(front.recipes(trie, config), &mut report).ok_or(CompileError::Cancelled)?;
-    stages.size("partitions", terminal.partitions.len());
-    stages.size("sequence_nodes", terminal.outcomes.nodes.len());
-    stages.size("boundary_classes", terminal.outcomes.classes.len());
-
-    stages.begin("parser_dwa")?;
-    let mut report = |done: usize, of: usize| (stages.progress)("parser_dwa", done as f64 / of.max(1) as f64);
-    let dwa = parser_dwa::build(&front.quotient, &terminal.outcomes, config.max_dwa_edges, &mut report)?;
-    stages.size("dwa_subsets", dwa.edges.len());
-    stages.size("dwa_configurations_max", dwa.max_configurations);
-    let verdicts = parser_dwa::merge(dwa, &terminal.outcomes, front.quotient.terminal_classes as u32 - 1);
-    stages.size("dwa_states", verdicts.states.len());
-    stages.size("dwa_edges", verdicts.states.iter().map(|s| s.edges.len()).sum());
-    stages.size("verdict_classes", verdicts.count);
-
-    stages.begin("rows")?;
-    let mut data = assemble::front(&front, &terminal.outcomes);
-    assemble::automaton(&verdicts, &mut data);
-    rows::write(&terminal, &verdicts, trie, vocab.words(), &mut data);
-    data.meta = front.meta(verdicts.count, vocab).to_section();
-    stages.begin("artifact")?;
-    Ok(finish(&data, source, &front, vocab, stages))
+    let build = Build { source, vocab, trie, config };
+    let front: OnceLock<Arc<Front>> = OnceLock::new();
+    let (result, control) = supervise(&config.budget, progress, |control| {
+        let mut sizes = Sizes::new();
+        let built = Front::build(source, config, &mut sizes)?;
+        let front = front.get_or_init(|| Arc::new(built));
+        let bytes = match schedule {
+            Schedule::AheadOfTime => {
+                control.rest_is_optional();
+                Some(build.whole(front, &mut sizes)?)
+            }
+            Schedule::OnDemand => None,
+        };
+        Ok((bytes, sizes))
+    });
+    let (found, over) = match result {
+        Ok(Ok((Some(bytes), sizes))) => match config.budget.max_artifact {
+            Some(most) if bytes.len() > most => (None, Some(build.over_artifact(bytes.len(), most))),
+            _ => (Some((bytes, sizes)), None),
+        },
+        Ok(Ok((None, _))) => (None, None),
+        Ok(Err(error @ CompileError::Limit { .. })) if front.get().is_some() => (None, Some(error)),
+        Ok(Err(error)) => return Err(error),
+        Err(stop) => (None, Some(build.stopped(stop, &control)?)),
+    };
+    let stats = |sizes| Stats { stages: control.summary(), sizes };
+    match (found, front.get(), over) {
+        (Some((bytes, sizes)), Some(front), _) => {
+            Ok(Artifact { bytes, lazy: None, stats: stats(sizes), warnings: front.warnings.clone() })
+        }
+        (None, Some(front), over) if over.is_none() || config.budget.partial => {
+            let mut sizes = front.sizes();
+            let bytes = build.front_only(front, &mut sizes);
+            let mut warnings = front.warnings.clone();
+            warnings.extend(over.map(|over| format!("{over}; what is missing is filled on demand while it serves")));
+            let lazy = Lazy::new(Arc::clone(front), Arc::clone(trie), vocab.words(), config.clone());
+            Ok(Artifact { bytes, lazy: Some(Arc::new(lazy)), stats: stats(sizes), warnings })
+        }
+        (_, _, over) => Err(over.unwrap_or_else(|| CompileError::Internal("a build ended without a result".into()))),
+    }
 }
 
-/// Run the first stages only: an artifact that holds the grammar instead of recipes and automaton, and what supplies those.
+/// Serve an artifact: as it is, or, if it is partial, with the compiler behind it.
+///
+/// A partial artifact holds its grammar. The first stages run again, and must give the tables that stand in the file.
 ///
 /// # Errors
-/// [`CompileError`].
-pub fn compile_lazy(
-    source: &Source,
-    vocab: &Vocab,
-    trie: &Arc<Trie>,
+/// [`ArtifactError`].
+pub fn load(
+    buffer: Buffer,
+    vocab: &Arc<Vocab>,
+    trie: impl FnOnce() -> Arc<Trie>,
     config: &Config,
-    progress: Progress<'_>,
-) -> Result<(Artifact, Arc<Lazy>), CompileError> {
-    let mut stages = Stages { progress, stats: Stats::default(), started: Instant::now(), stage: "" };
-    let front = Arc::new(Front::build(source, config, &mut stages)?);
-    stages.begin("artifact")?;
-    let lazy = Lazy::new(Arc::clone(&front), Arc::clone(trie), vocab.words(), config.clone());
-    let mut data = assemble::front(&front, &terminal_dwa::Outcomes::of(&front));
-    assemble::nothing_else(&mut data);
-    data.grammar = source.text.as_bytes().to_vec();
-    data.meta = front.meta(2, vocab).to_section();
-    Ok((finish(&data, source, &front, vocab, stages), Arc::new(lazy)))
+) -> Result<Compiled, ArtifactError> {
+    let buffer = Arc::new(buffer);
+    let (tables, ..) = Tables::read(&buffer, vocab)?;
+    if tables.grammar.is_empty() {
+        return Compiled::new(buffer, Arc::clone(vocab));
+    }
+    let fail = |problem: String| ArtifactError::Inconsistent { section: "grammar", problem };
+    let text = std::str::from_utf8(&tables.grammar).map_err(|e| fail(e.to_string()))?;
+    let source = Source::read(text.to_owned()).map_err(|e| fail(e.to_string()))?;
+    let built = compile(&source, vocab, &trie(), Schedule::OnDemand, config, &mut |_, _| true);
+    let built = built.map_err(|e| fail(e.to_string()))?;
+    match built.lazy {
+        Some(lazy) if built.bytes == buffer.bytes() => Compiled::on_demand(buffer, Arc::clone(vocab), lazy),
+        _ => Err(fail("it makes other tables than those in the file".into())),
+    }
 }
 
-fn finish(data: &TableData, source: &Source, front: &Front, vocab: &Vocab, mut stages: Stages<'_>) -> Artifact {
-    let bytes = data.write(&Header {
-        vocab: *vocab.fingerprint(),
-        vocab_size: vocab.size() as u64,
-        grammar: *blake3::hash(source.text.as_bytes()).as_bytes(),
-    });
-    stages.size("artifact_bytes", bytes.len());
-    stages.end();
-    Artifact { bytes, stats: stages.stats, warnings: front.warnings.clone() }
+/// What a build is made from.
+struct Build<'b> {
+    source: &'b Source,
+    vocab: &'b Vocab,
+    trie: &'b Arc<Trie>,
+    config: &'b Config,
+}
+
+impl Build<'_> {
+    /// The stages after the first ones, and the artifact of all of them.
+    fn whole(&self, front: &Front, sizes: &mut Sizes) -> Result<Vec<u8>, CompileError> {
+        let mut size = |what: &'static str, count: usize| sizes.push((what, count as u64));
+        control::begin("terminal_dwa");
+        let terminal = terminal_dwa::build(front.recipes(self.trie, self.config));
+        size("partitions", terminal.partitions.len());
+        size("sequence_nodes", terminal.outcomes.nodes.len());
+        size("boundary_classes", terminal.outcomes.classes.len());
+
+        control::begin("parser_dwa");
+        let dwa = parser_dwa::build(&front.quotient, &terminal.outcomes, self.config.max_dwa_edges)?;
+        size("dwa_subsets", dwa.edges.len());
+        size("dwa_configurations_max", dwa.max_configurations);
+        let verdicts = parser_dwa::merge(dwa, &terminal.outcomes, front.quotient.terminal_classes as u32 - 1);
+        size("dwa_states", verdicts.states.len());
+        size("dwa_edges", verdicts.states.iter().map(|s| s.edges.len()).sum());
+        size("verdict_classes", verdicts.count);
+
+        control::begin("rows");
+        let mut data = assemble::front(front, &terminal.outcomes);
+        assemble::automaton(&verdicts, &mut data);
+        rows::write(&terminal, &verdicts, self.trie, self.vocab.words(), &mut data);
+        data.meta = front.meta(verdicts.count, self.vocab).to_section();
+        control::begin("artifact");
+        Ok(self.bytes(&data, sizes))
+    }
+
+    /// An artifact with the grammar in place of recipes and automaton.
+    fn front_only(&self, front: &Front, sizes: &mut Sizes) -> Vec<u8> {
+        let mut data = assemble::front(front, &terminal_dwa::Outcomes::of(front));
+        assemble::nothing_else(&mut data);
+        data.grammar = self.source.text.as_bytes().to_vec();
+        data.meta = front.meta(2, self.vocab).to_section();
+        self.bytes(&data, sizes)
+    }
+
+    fn bytes(&self, data: &TableData, sizes: &mut Sizes) -> Vec<u8> {
+        let bytes = data.write(&Header {
+            vocab: *self.vocab.fingerprint(),
+            vocab_size: self.vocab.size() as u64,
+            grammar: *blake3::hash(self.source.text.as_bytes()).as_bytes(),
+        });
+        sizes.push(("artifact_bytes", bytes.len() as u64));
+        bytes
+    }
+
+    /// The error of a build that was stopped; the other way round if it was cancelled.
+    fn stopped(&self, stop: Stop, control: &Control) -> Result<CompileError, CompileError> {
+        let (stage, budget) = (control.stage(), &self.config.budget);
+        match stop {
+            Stop::Cancelled => Err(CompileError::Cancelled { stage }),
+            Stop::Seconds => {
+                let limit = format!("max_seconds = {}", budget.max_seconds.unwrap_or_default());
+                Ok(CompileError::Budget { limit, stage })
+            }
+            Stop::Memory => {
+                let limit = format!("max_memory_mb = {}", mebibytes(budget.max_memory.unwrap_or_default()));
+                Ok(CompileError::Budget { limit, stage })
+            }
+        }
+    }
+
+    fn over_artifact(&self, found: usize, most: usize) -> CompileError {
+        let limit = format!("max_artifact_mb = {} (the whole takes {})", mebibytes(most), mebibytes(found));
+        CompileError::Budget { limit, stage: "artifact" }
+    }
+}
+
+/// Bytes in MiB, rounded for people.
+fn mebibytes(bytes: usize) -> f64 {
+    (bytes as f64 / f64::from(1 << 20) * 1000.0).round() / 1000.0
 }

@@ -31,6 +31,6 @@ pub use error::{ArtifactError, MatcherError, VocabError};
 pub use explain::Explanation;
 pub use forced::Encode;
 pub use inspect::Opened;
-pub use matcher::{Compiled, Matcher};
+pub use matcher::{Compiled, Matcher, map_file};
 pub use tables::{ALWAYS, END_VERDICT, GROUP_ENDS, Meta, NONE, START, TableData, Tables};
 pub use vocab::Vocab;

@@ -14,7 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Map an artifact's file.
-pub(crate) fn map_file(path: &Path) -> Result<Buffer, ArtifactError> {
+///
+/// # Errors
+/// [`ArtifactError::Io`].
+pub fn map_file(path: &Path) -> Result<Buffer, ArtifactError> {
     let failed = |reason: String| ArtifactError::Io { action: "read", path: path.display().to_string(), reason };
     if path.is_dir() {
         return Err(failed("it is a folder".into()));
@@ -46,8 +49,8 @@ impl Compiled {
     ///
     /// # Errors
     /// [`ArtifactError`] if it is damaged, of another version, or for another vocabulary.
-    pub fn new(buffer: Buffer, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
-        let buffer = Arc::new(buffer);
+    pub fn new(buffer: impl Into<Arc<Buffer>>, vocab: Arc<Vocab>) -> Result<Self, ArtifactError> {
+        let buffer = buffer.into();
         let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
         if !tables.grammar.is_empty() {
             return Err(ArtifactError::NeedsCompiler);
@@ -60,8 +63,12 @@ impl Compiled {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn on_demand(buffer: Buffer, vocab: Arc<Vocab>, supply: Arc<dyn Supply>) -> Result<Self, ArtifactError> {
-        let buffer = Arc::new(buffer);
+    pub fn on_demand(
+        buffer: impl Into<Arc<Buffer>>,
+        vocab: Arc<Vocab>,
+        supply: Arc<dyn Supply>,
+    ) -> Result<Self, ArtifactError> {
+        let buffer = buffer.into();
         let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
         let rows = Supplied::OnDemand(OnDemand::new(supply, tables.lexer_row.len()));
         Ok(Compiled { tables, meta, header, vocab, rows, stacks: stacks(), buffer })

@@ -257,7 +257,7 @@ def test_grammars():
     check(gg.GrammarError, '"begin" is not defined|start=', lark, f'{BASIC}start: "a"', start="begin")
     check(gg.GrammarError, '"greedy"|"basic"', lark, 'start: "a"', lexer="greedy")
     check(gg.GrammarError, 'no bundled grammar "sql"|sql_core', grammars.load, "sql")
-    check(gg.GrammarError, '\'eager\'|"aot"|"lazy"', compile_text, 'start: "a"', mode="eager")
+    check(gg.StateError, '\'eager\'|"aot"|"lazy"', compile_text, 'start: "a"', mode="eager")
     check(gg.GrammarError, '"A"|empty string|line 3, column 1', compile_text, "start: A\nA: /x*/")
     check(gg.GrammarError, '"start" derives no text|line 2, column 1', compile_text, 'start: start "a"')
 
@@ -272,6 +272,12 @@ def test_grammar_errors_have_a_position():
 
 def test_budget():
     check(gg.BudgetExceeded, "lexer passed|simplify", compile_text, "start: A\nA: /(a|b)*a(a|b){25}/")
+
+
+def test_a_cancelled_build():
+    token = gg.CancelToken()
+    token.cancel()
+    check(gg.Cancelled, "cancelled|stage", compile_text, 'start: "a"', cancel=token)
 
 
 def test_an_exception_in_progress_stops_the_build():

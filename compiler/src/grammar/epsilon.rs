@@ -166,6 +166,7 @@ impl Rewriter {
     /// Add productions that give `lhs` the non-empty strings of `rhs`, without nullable symbols.
     fn without_empty(&mut self, source: Source, mut lhs: u32, mut rhs: &[Symbol]) {
         loop {
+            crate::control::check();
             let optional: Vec<usize> = (0..rhs.len()).filter(|&i| is_nullable(rhs[i], &self.nullable)).collect();
             if optional.len() <= DIRECT {
                 for left_out in 0..1usize << optional.len() {

@@ -183,6 +183,7 @@ pub fn components(relation: &Relation) -> Components {
         seen += 1;
         open.push(root);
         while let Some((node, order, edge)) = frames.last_mut() {
+            crate::control::check();
             let n = *node as usize;
             if let Some(&next) = relation.row(n).get(*edge as usize) {
                 let next_index = next as usize;

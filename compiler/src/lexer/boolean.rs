@@ -37,6 +37,7 @@ pub(super) fn intersection(a: &Dfa, b: &Dfa, max_states: usize) -> Result<Dfa, O
     let mut pairs = vec![(0u32, 0u32)];
     let (mut next, mut cand) = (Vec::new(), Vec::new());
     while let Some(&(p, q)) = pairs.get(cand.len()) {
+        crate::control::check();
         let (p, q) = (p as usize, q as usize);
         cand.push(u32::from(a.cand[p] != 0 && b.cand[q] != 0));
         for &(in_a, in_b) in &classes {

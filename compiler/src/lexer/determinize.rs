@@ -63,6 +63,7 @@ pub(super) fn determinize(
     let classes = |r: &Range| usize::from(byte_class[usize::from(r.lo)])..=usize::from(byte_class[usize::from(r.hi)]);
 
     while cand.len() < subsets.sets.len() {
+        crate::control::check();
         accepting.clear();
         readers.clear();
         let set = Rc::clone(&subsets.sets[cand.len()]);

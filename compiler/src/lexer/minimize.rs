@@ -134,6 +134,7 @@ fn refine(dfa: &Dfa) -> Vec<u32> {
     // Block 0 is the start, which no transition leads to.
     let (mut block, mut cord) = (1, 0);
     while cord < cords.set_count() {
+        crate::control::check();
         for i in cords.members(cord) {
             blocks.mark(source[cords.elements[i] as usize]);
         }

@@ -50,6 +50,7 @@ pub fn build_watched(
     let mut analysis = Analysis::new(&raw);
     let mut trapped = vec![vec![0u64; raw.width]; raw.states.len()];
     loop {
+        crate::control::check();
         analysis.find_live(&trapped);
         analysis.find_followers();
         if !analysis.find_traps(&mut trapped) {
@@ -293,6 +294,7 @@ impl<'a> Analysis<'a> {
             let mut fine = vec![false; self.live.len()];
             let mut queue: Vec<u32> = endings.iter().filter(good).map(|e| e.0).collect();
             while let Some(x) = queue.pop() {
+                crate::control::check();
                 if !std::mem::replace(&mut fine[x as usize], true) {
                     let range = self.inside_start[x as usize]..self.inside_start[x as usize + 1];
                     queue.extend(self.inside[range].iter().map(|&(_, from)| from));

@@ -250,6 +250,7 @@ impl<'a> Raw<'a> {
         raw.state(dfa.starts[0], Box::new([]), (0, 0));
         let mut x = 0;
         while x < raw.states.len() {
+            crate::control::check();
             for class in 0..dfa.class_count {
                 let (main, short) = raw.step(x as u32, class, &live_unwatched);
                 raw.main.push(main);
@@ -446,6 +447,7 @@ impl<'a> Raw<'a> {
         finish.number[0] = 0;
         let mut entry_ids: FxHashMap<Entry, u32> = FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]);
         while let Some(x) = finish.order.pop_front() {
+            crate::control::check();
             let emitted: Vec<u64> = self.cand_of(x).iter().zip(&live[x as usize]).map(|(c, l)| c & l).collect();
             for class in 0..self.dfa.class_count {
                 let entry = finish.entry(x as usize * self.dfa.class_count + class, &emitted);

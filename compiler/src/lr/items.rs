@@ -90,6 +90,7 @@ impl Automaton {
         let mut kernel: Vec<u32> = Vec::new();
         let mut state = 0;
         while state < kernels.len() {
+            crate::control::check();
             moves.clear();
             let mut visit = |item: u32, to_expand: &mut Vec<u32>| {
                 let slot = grammar.slots[item as usize];

@@ -155,6 +155,7 @@ fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
         let mut refined = Vec::with_capacity(n);
         for state in 0..n as u32 {
+            crate::control::check();
             let mut key = vec![class[state as usize]];
             for (terminal, actions) in table.row(state) {
                 key.extend([terminal, actions.len() as u32]);

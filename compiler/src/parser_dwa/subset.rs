@@ -3,6 +3,7 @@
 use super::quotient::Quotient;
 use super::symbolic::{Output, Suspended, Symbolic};
 use crate::bits::Pool;
+use crate::control;
 use crate::error::CompileError;
 use crate::lexer::NONE;
 use crate::terminal_dwa::Outcomes;
@@ -31,13 +32,8 @@ pub(crate) struct ParserDwa {
 /// Build the automaton that decides every outcome of `outcomes` on every stack of `table`.
 ///
 /// # Errors
-/// [`CompileError::Limit`] past `max_edges`; [`CompileError::Cancelled`] if `progress` says to stop.
-pub(crate) fn build(
-    table: &Arc<Quotient>,
-    outcomes: &Outcomes,
-    max_edges: usize,
-    mut progress: impl FnMut(usize, usize) -> bool,
-) -> Result<ParserDwa, CompileError> {
+/// [`CompileError::Limit`] past `max_edges`.
+pub(crate) fn build(table: &Arc<Quotient>, outcomes: &Outcomes, max_edges: usize) -> Result<ParserDwa, CompileError> {
     let below = table.below();
     let mut symbolic = Symbolic::new(Arc::clone(table));
     let (root, places) = symbolic.add_domain(outcomes, 0..outcomes.outcomes.len() as u32);
@@ -90,9 +86,7 @@ pub(crate) fn build(
                 if edge_count > max_edges {
                     return Err(CompileError::Limit { stage: "parser_dwa", what: "edges", limit: max_edges });
                 }
-                if edge_count % 1024 == 0 && !progress(edge_count, edge_count + queue.len()) {
-                    return Err(CompileError::Cancelled);
-                }
+                control::progress(edge_count, edge_count + queue.len());
             }
             (next, out)
         };

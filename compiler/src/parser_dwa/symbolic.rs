@@ -268,6 +268,7 @@ impl Symbolic {
     }
 
     fn simulate(&mut self, node: u32, segment: u32, mut set: u32) {
+        crate::control::check();
         // What was simulated here before needs no second run; a cycle of reductions ends here.
         match self.simulated.entry((node, segment)) {
             Entry::Vacant(e) => drop(e.insert(set)),

@@ -33,6 +33,7 @@ pub(crate) fn merge(dwa: ParserDwa, outcomes: &Outcomes, end: u32) -> Verdicts {
     let mut holds_on: Vec<Vec<u32>> = vec![Vec::new(); outcomes.outcomes.len()];
     let mut ends_on: Vec<u32> = Vec::new();
     for (output, parts) in dwa.outputs.iter().enumerate() {
+        crate::control::check();
         for &(node, set, reached) in parts {
             let set = dwa.sets.get(set);
             for &outcome in &by_node[node as usize] {
@@ -117,6 +118,7 @@ fn minimize(mut rows: Vec<Row>) -> Vec<State> {
         let mut kept: FxHashMap<Row, u32> = FxHashMap::default();
         let mut to: Vec<u32> = (0..rows.len() as u32).collect();
         for state in (1..rows.len()).rev() {
+            crate::control::check();
             let moved = |next: u32| if next == NONE { NONE } else { to[next as usize] };
             let row = match &rows[state] {
                 Row::Always(next) => Row::Always(moved(*next)),

@@ -70,6 +70,7 @@ pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: us
 
 impl Writer<'_> {
     fn source(&mut self, partition: &[Segment]) {
+        crate::control::check();
         let mut by_verdict: Vec<(u32, u32, u32)> = partition
             .iter()
             .map(|s| (self.of_class[s.class as usize], s.lo, s.hi))
@@ -106,6 +107,7 @@ impl Writer<'_> {
     }
 
     fn recipe(&mut self, recipe: &Recipe) {
+        crate::control::check();
         for group in &recipe.groups {
             let mut mask = vec![0; self.verdict_words];
             for piece in &group.pieces {

@@ -43,6 +43,7 @@ impl Horizons {
             let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
             let refined: Vec<u32> = (0..n)
                 .map(|x| {
+                    crate::control::check();
                     let steps = &lexer.steps[x * lexer.classes..][..lexer.classes];
                     let mut key = vec![class[x]];
                     key.extend(steps.iter().map(|&entry| entry_class[entry as usize]));

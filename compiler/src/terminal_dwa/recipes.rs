@@ -8,6 +8,7 @@
 use super::outcomes::Outcomes;
 use super::walk::{Classes, From, Segment, Walker};
 use crate::config::Config;
+use crate::control;
 use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
@@ -101,8 +102,8 @@ pub(crate) struct Builder {
     bases: Vec<Base>,
 }
 
-/// Build the recipes of all states; `None` if `progress` says to stop.
-pub(crate) fn build(mut builder: Builder, mut progress: impl FnMut(usize, usize) -> bool) -> Option<TerminalDwa> {
+/// Build the recipes of all states.
+pub(crate) fn build(mut builder: Builder) -> TerminalDwa {
     let lexer = Arc::clone(&builder.walker.lexer);
     let n = lexer.state_count();
     // Starts come first, then the states in which most tokens stay put: they make the best bases.
@@ -116,11 +117,9 @@ pub(crate) fn build(mut builder: Builder, mut progress: impl FnMut(usize, usize)
     let mut recipes = vec![Recipe::default(); n];
     for (done, x) in starts.chain(order).enumerate() {
         recipes[x as usize] = builder.recipe(x);
-        if done % 64 == 0 && !progress(done, n) {
-            return None;
-        }
+        control::progress(done, n);
     }
-    Some(TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes })
+    TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
 }
 
 impl Builder {

@@ -304,6 +304,7 @@ impl Walker {
     /// Walk the subtree of `child`, a child of the root, from lexer state `x`; `record` gets each interval of tokens with
     /// outcomes, in ascending order.
     pub fn walk(&mut self, from: From, x: u32, child: u32, mut record: impl FnMut(u32, u32, Classes)) {
+        crate::control::check();
         let mut levels: Vec<Branches> = vec![Self::start(x)];
         let mut node = child;
         let end = self.trie.end[child as usize];
@@ -340,6 +341,7 @@ impl Walker {
         mut lost: impl FnMut(u32, u32),
         mut own: impl FnMut(u32, u32, Classes),
     ) {
+        crate::control::check();
         let mut levels: Vec<(Branches, Branches)> = vec![(Self::start(x), Self::start(base))];
         let mut node = child;
         let end = self.trie.end[child as usize];
