@@ -203,16 +203,26 @@ pub(super) struct Raw<'a> {
     pub width: usize,
     /// DFA state and watchers of each state.
     pub states: Vec<(u32, Box<[u32]>)>,
-    pub main: Vec<Goes>,
-    pub short: Vec<SmallVec<[Short; 1]>>,
+    /// Distinct steps of each state, delimited by `step_start`.
+    steps: Vec<RawStep>,
+    step_start: Vec<usize>,
+    /// Step of each state and byte class.
+    step_of: Vec<u32>,
     /// Usable and ignored candidates of each DFA state, as bits.
     pub cand: Vec<Box<[u64]>>,
     /// What a lexeme can become from each DFA state, watchers aside.
     unwatched: Vec<Vec<u64>>,
     /// First state that each state was met from, with the byte class: gives a shortest text.
     pub met: Vec<(u32, u8)>,
+    /// Number of each DFA state without watchers, or `NONE`.
+    plain: Vec<u32>,
     ids: FxHashMap<(u32, Box<[u32]>), u32>,
+    /// Whether a lexeme cannot go on from each DFA state, so that it is emitted at once.
+    is_final: Vec<bool>,
 }
+
+/// A step: the main way on, and the short ones.
+type RawStep = (Goes, SmallVec<[Short; 1]>);
 
 impl<'a> Raw<'a> {
     pub(super) fn explore(
@@ -239,12 +249,15 @@ impl<'a> Raw<'a> {
             facts,
             width,
             states: Vec::new(),
-            main: Vec::new(),
-            short: Vec::new(),
+            steps: Vec::new(),
+            step_start: vec![0],
+            step_of: Vec::new(),
             cand,
             unwatched: Vec::new(),
             met: Vec::new(),
+            plain: vec![NONE; dfa.state_count()],
             ids: FxHashMap::default(),
+            is_final: dfa.next.chunks_exact(dfa.class_count).map(|row| row.iter().all(|&to| to == DEAD)).collect(),
         };
         let live_unwatched = raw.live_of_dfa();
         raw.state(dfa.starts[0], Box::new([]), (0, 0));
@@ -252,10 +265,15 @@ impl<'a> Raw<'a> {
         while x < raw.states.len() {
             crate::control::check();
             for class in 0..dfa.class_count {
-                let (main, short) = raw.step(x as u32, class, &live_unwatched);
-                raw.main.push(main);
-                raw.short.push(short);
+                let step = raw.step(x as u32, class, &live_unwatched);
+                let from = raw.step_start[x];
+                let known = raw.steps[from..].iter().position(|known| *known == step);
+                raw.step_of.push((from + known.unwrap_or(raw.steps.len() - from)) as u32);
+                if known.is_none() {
+                    raw.steps.push(step);
+                }
             }
+            raw.step_start.push(raw.steps.len());
             if raw.states.len() > max_states {
                 return Err(TooManyStates(max_states));
             }
@@ -266,14 +284,22 @@ impl<'a> Raw<'a> {
     }
 
     fn state(&mut self, q: u32, watchers: Box<[u32]>, from: (u32, u8)) -> u32 {
-        let key = (q, watchers);
-        if let Some(&id) = self.ids.get(&key) {
-            return id;
-        }
         let id = self.states.len() as u32;
-        self.states.push(key.clone());
+        if watchers.is_empty() {
+            if self.plain[q as usize] != NONE {
+                return self.plain[q as usize];
+            }
+            self.plain[q as usize] = id;
+            self.states.push((q, watchers));
+        } else {
+            let key = (q, watchers);
+            if let Some(&id) = self.ids.get(&key) {
+                return id;
+            }
+            self.states.push(key.clone());
+            self.ids.insert(key, id);
+        }
         self.met.push(from);
-        self.ids.insert(key, id);
         id
     }
 
@@ -286,11 +312,6 @@ impl<'a> Raw<'a> {
         !self.dfa.candidates[q as usize].is_empty()
     }
 
-    /// Whether the lexeme cannot go on from here, so that it is emitted at once.
-    fn is_final(&self, q: u32) -> bool {
-        (0..self.dfa.class_count).all(|c| self.delta(q, c).is_none())
-    }
-
     /// Candidates of every DFA state reachable from each, watchers aside.
     fn live_of_dfa(&self) -> Vec<Vec<u64>> {
         let n = self.dfa.state_count();
@@ -299,8 +320,14 @@ impl<'a> Raw<'a> {
         propagate(self.cand.iter().map(|c| c.to_vec()).collect(), edges)
     }
 
-    fn step(&mut self, x: u32, class: usize, live: &[Vec<u64>]) -> (Goes, SmallVec<[Short; 1]>) {
-        let (q, watchers) = self.states[x as usize].clone();
+    fn step(&mut self, x: u32, class: usize, live: &[Vec<u64>]) -> RawStep {
+        let (q, ref watchers) = self.states[x as usize];
+        let (from, longer) = ((x, class as u8), self.delta(q, class));
+        if watchers.is_empty() && (bits::is_empty(&self.cand[q as usize]) || longer.is_some_and(|p| self.accepts(p))) {
+            let main = longer.map_or(Goes::Dead, |p| self.arrive(p, Box::default(), from, live));
+            return (main, SmallVec::new());
+        }
+        let watchers = watchers.clone();
         let mut advanced: Vec<u32> = Vec::with_capacity(watchers.len() + 1);
         for &w in &watchers {
             match self.delta(w, class) {
@@ -314,8 +341,6 @@ impl<'a> Raw<'a> {
             watchers.dedup();
             watchers.into_boxed_slice()
         };
-        let from = (x, class as u8);
-        let longer = self.delta(q, class);
         let main = match longer {
             Some(p) => self.arrive(p, sorted(advanced.clone()), from, live),
             None => Goes::Dead,
@@ -343,7 +368,7 @@ impl<'a> Raw<'a> {
         if bits::is_empty(&live[p as usize]) {
             return Goes::Dead;
         }
-        if !self.is_final(p) {
+        if !self.is_final[p as usize] {
             return Goes::To(self.state(p, watchers, from));
         }
         let candidates = self.cand[p as usize].clone();
@@ -400,9 +425,10 @@ impl<'a> Raw<'a> {
         &self.cand[self.states[x as usize].0 as usize]
     }
 
+    /// The distinct steps of a state.
     pub(super) fn steps_of(&self, x: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
-        let range = x as usize * self.dfa.class_count..(x as usize + 1) * self.dfa.class_count;
-        self.main[range.clone()].iter().zip(&self.short[range])
+        let steps = &self.steps[self.step_start[x as usize]..self.step_start[x as usize + 1]];
+        steps.iter().map(|(main, short)| (main, short))
     }
 
     /// A shortest text that leads to a state, with one byte per class chosen.
@@ -449,15 +475,18 @@ impl<'a> Raw<'a> {
         while let Some(x) = finish.order.pop_front() {
             crate::control::check();
             let emitted: Vec<u64> = self.cand_of(x).iter().zip(&live[x as usize]).map(|(c, l)| c & l).collect();
-            for class in 0..self.dfa.class_count {
-                let entry = finish.entry(x as usize * self.dfa.class_count + class, &emitted);
+            let first = self.step_start[x as usize];
+            let entries = self.steps[first..self.step_start[x as usize + 1]].iter().map(|step| {
+                let entry = finish.entry(step, &emitted);
                 let next = finish.out.entries.len() as u32;
-                let id = *entry_ids.entry(entry).or_insert_with_key(|entry| {
+                *entry_ids.entry(entry).or_insert_with_key(|entry| {
                     finish.out.entries.push(entry.clone());
                     next
-                });
-                finish.out.steps.push(id);
-            }
+                })
+            });
+            let entries: SmallVec<[u32; 16]> = entries.collect();
+            let steps = &self.step_of[x as usize * self.dfa.class_count..][..self.dfa.class_count];
+            finish.out.steps.extend(steps.iter().map(|&step| entries[step as usize - first]));
             let (_, watchers) = &self.states[x as usize];
             let cand = self.set(&mut finish.out.sets, &emitted);
             let emissions = self.next_groups(&emitted, self.group_of(x)).into_iter().filter(|(ignored, _)| !ignored);
@@ -501,11 +530,11 @@ struct Finish<'r, 'a> {
 }
 
 impl Finish<'_, '_> {
-    fn entry(&mut self, step: usize, emitted: &[u64]) -> Entry {
+    fn entry(&mut self, (main, short): &RawStep, emitted: &[u64]) -> Entry {
         let raw = self.raw;
         let mut entry = Entry::new();
-        self.go(&raw.main[step], NONE, &mut entry);
-        for short in &raw.short[step] {
+        self.go(main, NONE, &mut entry);
+        for short in short {
             let next = match &short.goes {
                 Goes::To(to) => &self.live[*to as usize],
                 Goes::Dead => continue,
@@ -584,6 +613,8 @@ impl Finish<'_, '_> {
 /// Least sets that contain `start` and, along every edge (from, to), what the target's set contains.
 pub(super) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u64>> {
     let mut edges: Vec<(u32, u32)> = edges.filter(|(from, to)| from != to).map(|(from, to)| (to, from)).collect();
+    // Byte classes next to each other mostly do the same.
+    edges.dedup();
     edges.sort_unstable();
     edges.dedup();
     let starts = edge_starts(&edges, sets.len());

@@ -4,8 +4,9 @@
 //! the same there. That is what collapses a bounded repeat: in `[^"]{0,1000}` the hundreds of states with many repeats to
 //! go differ only after hundreds of bytes. Classes are kept for a few horizons; a height is rounded up to the next.
 
-use crate::lexer::WatchedLexer;
+use crate::lexer::{NONE, WatchedLexer};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Heights for which classes are kept.
 const HORIZONS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -40,20 +41,27 @@ impl Horizons {
         let affordable = (MAX_WORK / lexer.steps.len().max(1)) as u32;
         for height in 1..=needed.min(affordable) {
             let entry_class = entry_classes(lexer, &class);
-            let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-            let refined: Vec<u32> = (0..n)
-                .map(|x| {
-                    crate::control::check();
-                    let steps = &lexer.steps[x * lexer.classes..][..lexer.classes];
-                    let mut key = vec![class[x]];
-                    key.extend(steps.iter().map(|&entry| entry_class[entry as usize]));
-                    let next = ids.len() as u32;
-                    *ids.entry(key).or_insert(next)
-                })
-                .collect();
-            horizons.stable = ids.len() == count;
-            count = ids.len();
-            class = refined;
+            // What is alone in its class stays so; the others are told apart by where their steps lead.
+            let mut members = vec![0u32; count];
+            class.iter().for_each(|&c| members[c as usize] += 1);
+            let mut ids: FxHashMap<(u32, Vec<u32>), u32> = FxHashMap::default();
+            let mut first = vec![true; count];
+            let before = count;
+            for x in (0..n).filter(|&x| members[class[x] as usize] > 1).collect::<Vec<_>>() {
+                crate::control::check();
+                let steps = &lexer.steps[x * lexer.classes..][..lexer.classes];
+                let key = (class[x], steps.iter().map(|&entry| entry_class[entry as usize]).collect());
+                class[x] = *ids.entry(key).or_insert_with_key(|&(old, _)| {
+                    // The first part of a class keeps its number.
+                    if std::mem::take(&mut first[old as usize]) {
+                        old
+                    } else {
+                        count += 1;
+                        count as u32 - 1
+                    }
+                });
+            }
+            horizons.stable = count == before;
             if HORIZONS.contains(&height) || horizons.stable {
                 horizons.entries.push(entry_classes(lexer, &class));
                 horizons.states.push(class.clone());
@@ -87,14 +95,19 @@ impl Horizons {
 }
 
 fn entry_classes(lexer: &WatchedLexer, class: &[u32]) -> Vec<u32> {
-    let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+    let mut ids: FxHashMap<SmallVec<[u32; 6]>, u32> = FxHashMap::default();
+    // Entries that only lead to a state are numbered as its class, the others from there on.
+    let others = class.len() as u32;
     lexer
         .entries
         .iter()
-        .map(|entry| {
-            let key = entry.iter().flat_map(|a| [a.emit[0], a.emit[1], class[a.next as usize]]).collect();
-            let next = ids.len() as u32;
-            *ids.entry(key).or_insert(next)
+        .map(|entry| match &entry[..] {
+            [only] if only.emit == [NONE; 2] => class[only.next as usize],
+            entry => {
+                let key = entry.iter().flat_map(|a| [a.emit[0], a.emit[1], class[a.next as usize]]).collect();
+                let next = others + ids.len() as u32;
+                *ids.entry(key).or_insert(next)
+            }
         })
         .collect()
 }

@@ -295,7 +295,7 @@ impl Builder {
             let (mine, theirs) = (steps(x), steps(base.x));
             let same = own_classes.iter().filter(|&&c| {
                 let (_, bytes, height) = &self.classes[c];
-                meets(&base.bytes, bytes) && self.walker.horizons.same_entry(*height, mine[c], theirs[c])
+                meets(&base.bytes, bytes) && self.walker.horizons().same_entry(*height, mine[c], theirs[c])
             });
             same.map(|&c| self.classes[c].0).sum()
         };
@@ -314,7 +314,7 @@ impl Builder {
             let height = self.walker.trie.height[child as usize];
             if !contains(&bytes, b) {
                 self.walker.walk(From::Lexeme, x, child, own);
-            } else if !self.walker.horizons.same_entry(height, lexer.entry_id(x, b), lexer.entry_id(y, b)) {
+            } else if !self.walker.horizons().same_entry(height, lexer.entry_id(x, b), lexer.entry_id(y, b)) {
                 let lost = &mut recipe.lost;
                 self.walker.compare(x, y, child, |lo, hi| lost.push((lo, hi)), own);
             }

@@ -9,6 +9,7 @@ use super::outcomes::{Outcomes, ROOT};
 use crate::lexer::{NONE, WatchedLexer};
 use crate::vocab::{ByteSet, Trie, utf8};
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// Tokens `lo..hi` (token indices) of one class.
@@ -89,7 +90,7 @@ pub(super) struct Walker {
     pub lexer: Arc<WatchedLexer>,
     pub trie: Arc<Trie>,
     pub outcomes: Outcomes,
-    pub horizons: Horizons,
+    horizons: OnceCell<Horizons>,
     /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
     recent: Vec<(Place, (u32, u32))>,
     /// Bytes under which each state stays as it is and emits nothing.
@@ -116,8 +117,12 @@ impl Walker {
             .collect();
         let recent = vec![((From::Boundary, [NONE; 4]), (NONE, NONE)); lexer.state_count()];
         let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(&lexer, x)).collect();
-        let horizons = Horizons::new(&lexer, trie.height[0]);
-        Walker { lexer, trie, outcomes, horizons, recent, stays, stays_on_characters }
+        Walker { lexer, trie, outcomes, horizons: OnceCell::new(), recent, stays, stays_on_characters }
+    }
+
+    /// Made when two states are compared for the first time.
+    pub fn horizons(&self) -> &Horizons {
+        self.horizons.get_or_init(|| Horizons::new(&self.lexer, self.trie.height[0]))
     }
 
     pub fn start(x: u32) -> Branches {
@@ -276,8 +281,8 @@ impl Walker {
 
     /// Whether two lists of branches do the same on the token that ends at `node` and on all below it.
     fn same_below(&self, node: u32, a: &Branches, b: &Branches) -> bool {
-        let Some(level) = self.horizons.level(self.trie.height[node as usize]) else { return false };
-        let class = |&x: &u32| self.horizons.state(level, x);
+        let Some(level) = self.horizons().level(self.trie.height[node as usize]) else { return false };
+        let class = |&x: &u32| self.horizons().state(level, x);
         let same = |a: &At, b: &At| {
             let place = |at: &At| (at.first, at.node, at.pending, at.last);
             place(a) == place(b) && a.states.iter().map(class).eq(b.states.iter().map(class))
