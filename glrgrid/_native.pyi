@@ -17,12 +17,31 @@ class Vocab:
     def __new__(cls, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> Vocab: ...
     def prepare(self) -> None:
         """Build what compiling needs of the vocabulary now, instead of in the first ``compile``."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the vocabulary and what compiling needs of it, atomically.
+
+        Raises
+        ------
+        VocabError
+            If the file cannot be written.
+        """
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Vocab:
+        """Map what ``save`` wrote.
+
+        Raises
+        ------
+        VocabError
+            If it is missing, damaged or of another version.
+        """
     @property
     def size(self) -> int: ...
     @property
     def eos_ids(self) -> list[int]: ...
     @property
     def fingerprint(self) -> str: ...
+    @property
+    def missing_bytes(self) -> bytes: ...
     def token_bytes(self, token_id: int) -> bytes | None: ...
 
 class CompiledGrammar:

@@ -27,7 +27,7 @@ fn io_error(action: &'static str, path: &Path, e: &std::io::Error) -> PyErr {
 }
 
 /// Write a file so that readers see the old contents or the new, never a part: they may have the old one mapped.
-fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}-{}.partial", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));

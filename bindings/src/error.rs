@@ -6,6 +6,7 @@ use dwa_runtime::{ArtifactError, MatcherError, VocabError};
 use pyo3::PyErr;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 mod py {
     pyo3::import_exception!(glrgrid.errors, ArtifactError);
@@ -21,6 +22,10 @@ mod py {
 
 pub fn vocab(error: VocabError) -> PyErr {
     py::VocabError::new_err(error.to_string())
+}
+
+pub fn vocab_file(path: &Path, problem: &str) -> PyErr {
+    py::VocabError::new_err(format!("{}: {problem}", path.display()))
 }
 
 pub fn artifact(error: ArtifactError) -> PyErr {

@@ -1,9 +1,12 @@
 //! `_native.Vocab`.
 
+use crate::compiled::write_atomically;
 use crate::error::{self, guard};
-use compiler::vocab::Trie;
+use compiler::vocab::{Trie, saved};
+use dwa_runtime::artifact::Buffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Token ids and their bytes.
@@ -42,6 +45,30 @@ impl Vocab {
         })
     }
 
+    /// Write the vocabulary and what compiling needs of it to `path`, atomically.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        guard(|| {
+            py.detach(|| {
+                let trie = self.trie.get_or_init(|| Arc::new(Trie::new(&self.inner)));
+                write_atomically(&path, &saved::write(&self.inner, trie))
+            })
+            .map_err(|e| error::vocab_file(&path, &format!("cannot be written: {e}")))
+        })
+    }
+
+    /// Map what `save` wrote.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        guard(|| {
+            py.detach(|| {
+                let buffer = Buffer::map(&path).map_err(|e| format!("cannot be read: {e}"))?;
+                saved::read(&Arc::new(buffer)).map_err(|e| e.to_string())
+            })
+            .map(|(vocab, trie)| Vocab { inner: Arc::new(vocab), trie: Arc::new(OnceLock::from(Arc::new(trie))) })
+            .map_err(|problem| error::vocab_file(&path, &problem))
+        })
+    }
+
     fn __repr__(&self) -> String {
         format!("<Vocab {}: {} ids>", &self.inner.fingerprint_hex()[..12], self.inner.size())
     }
@@ -54,6 +81,11 @@ impl Vocab {
     #[getter]
     fn eos_ids(&self) -> Vec<u32> {
         self.inner.eos_ids().to_vec()
+    }
+
+    #[getter]
+    fn missing_bytes(&self) -> Vec<u8> {
+        self.inner.missing_bytes()
     }
 
     #[getter]

@@ -132,6 +132,20 @@ pub enum VocabError {
         /// The largest valid id.
         max: usize,
     },
+    /// More bytes than offsets can count.
+    #[error("the tokens have {bytes} bytes in all, at most {max} are supported")]
+    TooManyBytes {
+        /// Their sum.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A saved vocabulary that cannot be used.
+    #[error("the saved vocabulary {problem}; save it again, or load the tokenizer that it was made of")]
+    Saved {
+        /// What is wrong.
+        problem: String,
+    },
     /// A token longer than the limit.
     #[error("token {id} has {length} bytes, at most {max} are supported")]
     TokenTooLong {

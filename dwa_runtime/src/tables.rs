@@ -93,7 +93,7 @@ macro_rules! sections {
         impl TableData {
             /// Lay the tables out as an artifact.
             pub fn write(&self, header: &Header) -> Vec<u8> {
-                artifact::write(header, &[$(<$type as Element>::encode(&self.$name)),*])
+                artifact::write(artifact::FORMAT, header, &[$(<$type as Element>::encode(&self.$name)),*])
             }
         }
 
@@ -333,7 +333,7 @@ impl Tables {
     /// # Errors
     /// [`ArtifactError`] naming what is wrong.
     pub fn open(buffer: &Arc<Buffer>) -> Result<(Self, Meta, Header), ArtifactError> {
-        let (header, sections) = artifact::read(buffer, SECTION_NAMES)?;
+        let (header, sections) = artifact::read(artifact::FORMAT, buffer, SECTION_NAMES)?;
         let tables = Tables::from_sections(buffer, sections)?;
         let meta = artifact::check(&tables, header.vocab_size, buffer.bytes().len())?;
         Ok((tables, meta, header))

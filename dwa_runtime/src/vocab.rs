@@ -1,5 +1,6 @@
 //! A vocabulary: token ids and their bytes.
 
+use crate::artifact::Array;
 use crate::bitmask::words_for;
 use crate::error::VocabError;
 use rustc_hash::FxHashMap;
@@ -15,9 +16,9 @@ const MAX_TOKEN_BYTES: usize = 1 << 16;
 /// the same bit.
 #[derive(Debug)]
 pub struct Vocab {
-    starts: Vec<u32>,
-    bytes: Vec<u8>,
-    eos_ids: Vec<u32>,
+    starts: Array<u32>,
+    bytes: Array<u8>,
+    eos_ids: Array<u32>,
     fingerprint: [u8; 32],
     longest: usize,
     first_bytes: OnceLock<FirstBytes>,
@@ -30,31 +31,53 @@ impl Vocab {
     /// # Errors
     /// [`VocabError`] if it is empty or too large, or an end id is out of range.
     pub fn new<T: AsRef<[u8]>>(tokens: &[T], eos_ids: &[u32]) -> Result<Self, VocabError> {
-        if tokens.is_empty() {
-            return Err(VocabError::Empty);
-        }
-        if tokens.len() > MAX_SIZE {
-            return Err(VocabError::TooLarge { size: tokens.len(), max: MAX_SIZE });
-        }
         let mut eos_ids = eos_ids.to_vec();
         eos_ids.sort_unstable();
         eos_ids.dedup();
-        if let Some(&id) = eos_ids.iter().find(|&&id| id as usize >= tokens.len()) {
-            return Err(VocabError::EosRange { id, max: tokens.len() - 1 });
+        // An end token ends the output; it never spells text.
+        let spelled = |id: usize| match eos_ids.binary_search(&(id as u32)) {
+            Ok(_) => &[],
+            Err(_) => tokens[id].as_ref(),
+        };
+        let total = (0..tokens.len()).map(|id| spelled(id).len()).sum();
+        if total > u32::MAX as usize {
+            return Err(VocabError::TooManyBytes { bytes: total, max: u32::MAX as usize });
         }
         let mut starts = Vec::with_capacity(tokens.len() + 1);
-        let mut bytes = Vec::with_capacity(tokens.iter().map(|t| t.as_ref().len()).sum());
+        let mut bytes = Vec::with_capacity(total);
         starts.push(0);
-        for (id, token) in tokens.iter().enumerate() {
-            let token = token.as_ref();
-            if token.len() > MAX_TOKEN_BYTES {
-                return Err(VocabError::TokenTooLong { id, length: token.len(), max: MAX_TOKEN_BYTES });
-            }
-            // An end token ends the output; it never spells text.
-            if eos_ids.binary_search(&(id as u32)).is_err() {
-                bytes.extend_from_slice(token);
-            }
+        for id in 0..tokens.len() {
+            bytes.extend_from_slice(spelled(id));
             starts.push(bytes.len() as u32);
+        }
+        Self::from_arrays(starts.into(), bytes.into(), eos_ids.into())
+    }
+
+    /// A vocabulary as [`arrays`](Self::arrays) gives it.
+    ///
+    /// # Errors
+    /// [`VocabError`] as for [`new`](Self::new), and if the arrays contradict each other.
+    pub fn from_arrays(starts: Array<u32>, bytes: Array<u8>, eos_ids: Array<u32>) -> Result<Self, VocabError> {
+        let inconsistent = |problem: &str| Err(VocabError::Saved { problem: problem.into() });
+        if starts.first() != Some(&0) || *starts.last().unwrap_or(&0) as usize != bytes.len() || !starts.is_sorted() {
+            return inconsistent("has tokens that overlap or lie outside of the file");
+        }
+        let size = starts.len() - 1;
+        if size == 0 {
+            return Err(VocabError::Empty);
+        }
+        if size > MAX_SIZE {
+            return Err(VocabError::TooLarge { size, max: MAX_SIZE });
+        }
+        let length = |id: usize| (starts[id + 1] - starts[id]) as usize;
+        if let Some(id) = (0..size).find(|&id| length(id) > MAX_TOKEN_BYTES) {
+            return Err(VocabError::TokenTooLong { id, length: length(id), max: MAX_TOKEN_BYTES });
+        }
+        if let Some(&id) = eos_ids.iter().find(|&&id| id as usize >= size) {
+            return Err(VocabError::EosRange { id, max: size - 1 });
+        }
+        if eos_ids.windows(2).any(|pair| pair[0] >= pair[1]) || eos_ids.iter().any(|&id| length(id as usize) > 0) {
+            return inconsistent("has end ids that are out of order or spell text");
         }
         let mut hash = blake3::Hasher::new();
         hash.update(b"glrgrid vocabulary 1");
@@ -62,7 +85,7 @@ impl Vocab {
         hash.update(&bytes);
         hash.update(bytemuck::cast_slice(&eos_ids));
         let fingerprint = *hash.finalize().as_bytes();
-        let longest = starts.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0);
+        let longest = (0..size).map(length).max().unwrap_or(0);
         Ok(Vocab {
             longest,
             starts,
@@ -72,6 +95,11 @@ impl Vocab {
             first_bytes: OnceLock::new(),
             first_byte_rows: Mutex::default(),
         })
+    }
+
+    /// Boundaries of tokens in their bytes, the bytes, and the end ids.
+    pub fn arrays(&self) -> (&[u32], &[u8], &[u32]) {
+        (&self.starts, &self.bytes, &self.eos_ids)
     }
 
     /// Number of ids, which is the width of the logits.
@@ -106,6 +134,17 @@ impl Vocab {
     /// Whether `id` ends the output.
     pub fn is_eos(&self, id: u32) -> bool {
         self.eos_ids.binary_search(&id).is_ok()
+    }
+
+    /// Byte values that no token of one byte spells, ascending.
+    pub fn missing_bytes(&self) -> Vec<u8> {
+        let mut spelled = [false; 256];
+        for id in 0..self.size() as u32 {
+            if let [byte] = self.token(id) {
+                spelled[*byte as usize] = true;
+            }
+        }
+        (0..=255).filter(|&byte| !spelled[byte as usize]).collect()
     }
 
     /// BLAKE3 of ids, bytes and end ids.

@@ -26,11 +26,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, SupportsIndex
 
-from .. import _native
+from .._native import Vocab as NativeVocab
 from ..data import default_tokenizer_path
 from ..errors import StateError, VocabError
 from . import files, objects
-from .table import MAX_IDS, VocabWarning, as_id, eos_list, finish, lay_out, require_below, settle_width
+from .table import MAX_IDS, Table, VocabWarning, as_id, eos_list, finish, lay_out, require_below, settle_width
 
 __all__ = ["MAX_IDS", "Vocab", "VocabWarning"]
 
@@ -64,19 +64,21 @@ class Vocab:
     __slots__ = ("_missing_bytes", "_native")
 
     _missing_bytes: tuple[int, ...]
-    _native: _native.Vocab
+    _native: NativeVocab
 
     def __init__(self, tokens: Sequence[bytes | None], eos_ids: Iterable[int] = ()) -> None:
-        spelled = {token[0] for token in tokens if token is not None and len(token) == 1}
-        missing = tuple(byte for byte in range(256) if byte not in spelled)
-        object.__setattr__(self, "_native", _native.Vocab(list(tokens), list(eos_ids)))
+        self._adopt(NativeVocab(list(tokens), list(eos_ids)))
+
+    def _adopt(self, native: NativeVocab) -> None:
+        missing = tuple(native.missing_bytes)
+        object.__setattr__(self, "_native", native)
         object.__setattr__(self, "_missing_bytes", missing)
         if missing:
             warnings.warn(
                 f"{len(missing)} of 256 bytes have no token of their own ({_byte_ranges(missing)}); outputs "
                 f"that need them may be impossible to write",
                 VocabWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @classmethod
@@ -92,9 +94,9 @@ class Vocab:
         Parameters
         ----------
         path : str or path-like
-            A ``tokenizer.json`` (byte-level BPE, or BPE and Unigram with ``▁`` for spaces), a
-            ``tekken.json``, a tiktoken rank file, a GGUF file or a SentencePiece model, told apart by what
-            they hold; or a folder with one of them, such as that of a Hugging Face model.
+            A ``tokenizer.json`` (byte-level BPE, or BPE and Unigram with ``▁`` for spaces), a ``tekken.json``, a
+            tiktoken rank file, a GGUF file, a SentencePiece model, or what :meth:`save` wrote, told apart by
+            what they hold; or a folder with one of them, such as that of a Hugging Face model.
         eos_ids : int or iterable of int, optional
             Ids that end a sequence. Left out, they come from the files next to ``path``: ``eos_token_id`` of
             ``generation_config.json`` (or else of ``config.json``) together with ``eos_token`` of
@@ -135,9 +137,15 @@ class Vocab:
         Normalisation and pre-tokenization only matter for encoding and are not looked at.
         """
         file = files.locate(Path(path))
+        if files.is_saved(file):
+            vocab = cls.__new__(cls)
+            vocab._adopt(NativeVocab.load(file))
+            if eos_ids is None and size is None:
+                return vocab
+            table = Table(str(file), dict(enumerate(vocab.tokens)), eos=list(vocab.eos_ids))
+            return cls(*finish(table, eos_ids, size))
         table = files.read(file, want_eos=eos_ids is None, want_size=size is None)
-        tokens, eos = finish(table, eos_ids, size)
-        return cls(tokens, eos)
+        return cls(*finish(table, eos_ids, size))
 
     @classmethod
     def from_tokenizer(
@@ -167,8 +175,7 @@ class Vocab:
         -----
         Tokens spell what :meth:`from_file` says. A ``llama_cpp.Llama`` is read from the file of its model.
         """
-        tokens, eos = finish(objects.read(obj), eos_ids, size)
-        return cls(tokens, eos)
+        return cls(*finish(objects.read(obj), eos_ids, size))
 
     @classmethod
     def from_bytes(
@@ -255,6 +262,31 @@ class Vocab:
                 f"token id {index} is outside of this vocabulary, whose ids are 0 to {self.size - 1}"
             )
         return self._native.token_bytes(index)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this vocabulary, prepared for compiling, to a file that :meth:`from_file` maps instead of reading.
+
+        The file is replaced at once or not at all. Processes that map it share its memory.
+
+        Raises
+        ------
+        VocabError
+            It cannot be written.
+
+        Notes
+        -----
+        Llama 3's 128,256 ids take 16 MB. Loading them takes 15 ms, where reading the ``tokenizer.json`` and
+        preparing it takes 0.3 s.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Vocab.default().save(folder + "/default.vocab")
+        ...     Vocab.from_file(folder + "/default.vocab") == Vocab.default()
+        True
+        """
+        self._native.save(path)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Vocab is immutable; cannot set {name!r}")

@@ -16,12 +16,13 @@ from . import gguf, huggingface, ranks, sentencepiece, tekken
 from .source import expect, load_json, read_bytes, read_head
 from .table import MAX_IDS, Table, as_id, eos_list
 
-__all__ = ["locate", "read"]
+__all__ = ["is_saved", "locate", "read"]
 
 _NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", "tiktoken.model", "*.tiktoken", "*.gguf")
 """Files that hold a tokenizer, in the order in which they are looked for."""
 
 _HEAD = 4096
+_SAVED = b"glrgridv"  # as compiler/src/vocab/saved.rs defines it
 _RANK_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t]*[\r\n]")
 _CORRECT_IT = "; correct it or pass eos_ids="
 
@@ -37,6 +38,11 @@ def locate(path: Path) -> Path:
         if found:
             return found[0]
     raise VocabError(f"{path}: there is no tokenizer in this folder; looked for {', '.join(_NAMES)}")
+
+
+def is_saved(file: Path) -> bool:
+    """Whether a file was written by :meth:`glrgrid.Vocab.save`."""
+    return read_head(file, len(_SAVED)) == _SAVED
 
 
 def read(file: Path, *, want_eos: bool, want_size: bool) -> Table:

@@ -33,7 +33,7 @@ from tokenizer_files import (
     vocabulary_pairs,
 )
 
-from glrgrid import Vocab, VocabError
+from glrgrid import Grammar, Vocab, VocabError, compile
 
 pytestmark = pytest.mark.filterwarnings("ignore::glrgrid.vocab.VocabWarning")
 
@@ -468,3 +468,38 @@ def test_malformed_configuration(tmp_path: Path, name: str, content: Any, messag
     saved(tmp_path, content, name)
     with pytest.raises(VocabError, match=message):
         Vocab.from_file(tmp_path)
+
+
+# Saved vocabularies
+
+
+def test_saved(tmp_path: Path) -> None:
+    vocab = Vocab.from_file(saved(tmp_path, every_format()["metaspace.json"], "x.json"))
+    path = tmp_path / "x.vocab"
+    vocab.save(path)
+    loaded = Vocab.from_file(path)
+    assert loaded == vocab and loaded.tokens == vocab.tokens and loaded.missing_bytes == vocab.missing_bytes
+    grammar = Grammar.from_lark('start: "a" " a"* "\\n"')
+    assert compile(grammar, loaded).to_bytes() == compile(grammar, vocab).to_bytes()
+    loaded.save(path)  # in place of the file that is mapped
+    assert loaded.tokens == Vocab.from_file(path).tokens == vocab.tokens
+
+    changed = Vocab.from_file(path, eos_ids=[5], size=7)
+    assert (changed.tokens, changed.eos_ids) == ([*vocab.tokens[:5], None, vocab.tokens[6]], (5,))
+    assert Vocab.from_file(path, size=20).eos_ids == vocab.eos_ids
+
+
+def test_saved_files_that_cannot_be_used(tmp_path: Path) -> None:
+    vocab = Vocab.from_file(saved(tmp_path, every_format()["metaspace.json"], "x.json"))
+    with pytest.raises(VocabError, match="nowhere/x.vocab: cannot be written"):
+        vocab.save(tmp_path / "nowhere" / "x.vocab")
+    path = tmp_path / "x.vocab"
+    vocab.save(path)
+    raw = path.read_bytes()
+    for content, message in [
+        (raw[:-1], "is truncated or padded: expected"),
+        (raw[:8] + b"\x07" + raw[9:], "has version 7, this release reads 1"),
+        (raw[:-1] + bytes([raw[-1] ^ 1]), "is damaged: section"),
+    ]:
+        with pytest.raises(VocabError, match=f"y.vocab: the saved vocabulary {message}.*; save it again"):
+            Vocab.from_file(saved(tmp_path, content, "y.vocab"))

@@ -20,10 +20,11 @@ from glrgrid import Vocab, VocabError
 SECONDS = float(os.environ.get("GLRGRID_FUZZ_SECONDS", "40")) / 20
 """For each format and kind of damage. The default takes about half a minute in all."""
 
+FORMATS = every_format()
+
 MAX_SECONDS = 5.0
 MAX_BYTES = 200 << 20  # two million ids, the most that are allowed, take about half of it
 
-FORMATS = every_format()
 pytestmark = pytest.mark.filterwarnings("ignore::glrgrid.vocab.VocabWarning")
 
 NUMBERS = [0, -1, 1, 2**7, 2**21 - 1, 2**21, 2**31, 2**32 - 1, 2**63, 2**64 - 1]
@@ -103,11 +104,24 @@ def places_in(value: Any) -> Any:
             yield from places_in(value[key])
 
 
-def fuzz(path: Path, raw: bytes, damage: Callable[[random.Random, bytes], bytes], seed: str) -> None:
+def saved_vocab(folder: Path) -> bytes:
+    (folder / "x.json").write_bytes(FORMATS["metaspace.json"])
+    Vocab.from_file(folder / "x.json").save(folder / "x.vocab")
+    return (folder / "x.vocab").read_bytes()
+
+
+def fuzz(
+    path: Path,
+    raw: bytes,
+    damage: Callable[[random.Random, bytes], bytes],
+    seed: str,
+    always_refused: bool = False,
+) -> None:
     deadline, number, refused = time.monotonic() + SECONDS, 0, 0
     while time.monotonic() < deadline or number < 50:
         number += 1
         damaged = damage(random.Random(f"{seed} {number}"), raw)
+        path.unlink(missing_ok=True)  # an old one may still be mapped
         path.write_bytes(damaged)
         started = time.monotonic()
         tracemalloc.start()
@@ -123,12 +137,16 @@ def fuzz(path: Path, raw: bytes, damage: Callable[[random.Random, bytes], bytes]
             tracemalloc.stop()
         assert time.monotonic() - started < MAX_SECONDS, f"{seed} {number}"
         assert peak < MAX_BYTES, f"{seed} {number}: {peak:,} bytes"
-    assert 0 < refused < number
+    assert refused > 0 and (refused < number or always_refused)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_damaged_bytes(name: str, tmp_path: Path) -> None:
     fuzz(tmp_path / name, FORMATS[name], damage_bytes, f"bytes of {name}")
+
+
+def test_damaged_saved_vocabularies(tmp_path: Path) -> None:
+    fuzz(tmp_path / "saved", saved_vocab(tmp_path), damage_bytes, "bytes of a saved one", always_refused=True)
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name.endswith(".json")])

@@ -1,5 +1,6 @@
 //! The vocabulary as the compiler sees it.
 
+pub mod saved;
 mod trie;
 pub mod utf8;
 

@@ -5,6 +5,7 @@
 
 use super::utf8;
 use dwa_runtime::Vocab;
+use dwa_runtime::artifact::Array;
 
 /// Set of byte values.
 pub type ByteSet = [u64; 4];
@@ -13,24 +14,24 @@ pub type ByteSet = [u64; 4];
 #[derive(Debug)]
 pub struct Trie {
     /// Byte that leads to each node; node 0 is the root.
-    pub byte: Vec<u8>,
+    pub byte: Array<u8>,
     /// Length of each node's text.
-    pub depth: Vec<u32>,
+    pub depth: Array<u32>,
     /// First node after each node's subtree.
-    pub end: Vec<u32>,
+    pub end: Array<u32>,
     /// Length of the longest text below each node.
-    pub height: Vec<u32>,
+    pub height: Array<u32>,
     /// Tokens before each node in byte order; one entry more than there are nodes. Node `i` is a token iff the count
     /// rises from `i` to `i + 1`.
-    pub token_before: Vec<u32>,
+    pub token_before: Array<u32>,
     /// Bytes that occur strictly below each node.
-    pub below: Vec<ByteSet>,
+    pub below: Array<ByteSet>,
     /// UTF-8 states (bits) from which every text below each node is a prefix of valid UTF-8.
-    pub utf8_below: Vec<u8>,
+    pub utf8_below: Array<u8>,
     /// Ids of each token index, delimited by `id_start`.
-    pub ids: Vec<u32>,
+    pub ids: Array<u32>,
     /// Boundaries in `ids`.
-    pub id_start: Vec<u32>,
+    pub id_start: Array<u32>,
 }
 
 impl Trie {
@@ -38,67 +39,100 @@ impl Trie {
     pub fn new(vocab: &Vocab) -> Self {
         let mut order: Vec<u32> = (0..vocab.size() as u32).filter(|&id| !vocab.token(id).is_empty()).collect();
         order.sort_by(|&a, &b| vocab.token(a).cmp(vocab.token(b)).then(a.cmp(&b)));
-        let mut trie = Trie {
-            byte: vec![0],
-            depth: vec![0],
-            end: vec![0],
-            height: Vec::new(),
-            token_before: vec![0],
-            below: Vec::new(),
-            utf8_below: Vec::new(),
-            ids: Vec::with_capacity(order.len()),
-            id_start: Vec::new(),
-        };
-        let mut parent = vec![0u32];
-        let mut path: Vec<u32> = vec![0];
+        let (mut byte, mut depth, mut token_before) = (vec![0u8], vec![0u32], vec![0u32]);
+        let (mut ids, mut id_start) = (Vec::with_capacity(order.len()), Vec::new());
         let mut last: &[u8] = &[];
         let mut tokens = 0;
         for id in order {
             let bytes = vocab.token(id);
             if bytes != last {
                 let common = bytes.iter().zip(last).take_while(|(a, b)| a == b).count();
-                path.truncate(common + 1);
-                for (depth, &byte) in bytes.iter().enumerate().skip(common) {
-                    let node = trie.byte.len() as u32;
-                    parent.push(path[depth]);
-                    trie.byte.push(byte);
-                    trie.depth.push(depth as u32 + 1);
-                    trie.token_before.push(tokens);
-                    path.push(node);
+                for (at, &b) in bytes.iter().enumerate().skip(common) {
+                    byte.push(b);
+                    depth.push(at as u32 + 1);
+                    token_before.push(tokens);
                 }
-                trie.id_start.push(trie.ids.len() as u32);
+                id_start.push(ids.len() as u32);
                 tokens += 1;
                 last = bytes;
             }
-            trie.ids.push(id);
+            ids.push(id);
         }
-        trie.id_start.push(trie.ids.len() as u32);
-        trie.token_before.push(tokens);
-        let nodes = trie.byte.len();
-        trie.end = (1..=nodes as u32).collect();
-        trie.below = vec![[0; 4]; nodes];
-        trie.height = vec![0; nodes];
-        trie.utf8_below = vec![0xFF; nodes];
-        // For each byte and set of states that are fine after it, the states that are fine before it.
-        let before = |byte: u8, after: u8| -> u8 {
-            let fine = |s: u8| utf8::step(s, byte).is_some_and(|to| after >> to & 1 == 1);
-            (0..utf8::STATES).filter(|&s| fine(s)).fold(0, |set, s| set | 1 << s)
-        };
-        let all_fine: Vec<u8> = (0..=255).map(|byte| before(byte, 0xFF)).collect();
-        for node in (1..nodes).rev() {
-            let up = parent[node] as usize;
-            trie.end[up] = trie.end[up].max(trie.end[node]);
-            trie.height[up] = trie.height[up].max(trie.height[node] + 1);
-            let fine = trie.utf8_below[node];
-            let byte = trie.byte[node];
-            trie.utf8_below[up] &= if fine == 0xFF { all_fine[byte as usize] } else { before(byte, fine) };
-            let mut set = trie.below[node];
-            set[trie.byte[node] as usize / 64] |= 1 << (trie.byte[node] % 64);
-            for (a, b) in trie.below[up].iter_mut().zip(set) {
-                *a |= b;
+        id_start.push(ids.len() as u32);
+        token_before.push(tokens);
+        let nodes = byte.len();
+        let (mut end, mut height) = (vec![0; nodes], vec![0; nodes]);
+        let (mut below, mut utf8_below) = (vec![[0; 4]; nodes], vec![0; nodes]);
+        for_each_subtree(&byte, &depth, |node, subtree| {
+            (end[node], height[node]) = (subtree.end, subtree.height);
+            (below[node], utf8_below[node]) = (subtree.below, subtree.utf8_below);
+            true
+        });
+        Trie {
+            byte: byte.into(),
+            depth: depth.into(),
+            end: end.into(),
+            height: height.into(),
+            token_before: token_before.into(),
+            below: below.into(),
+            utf8_below: utf8_below.into(),
+            ids: ids.into(),
+            id_start: id_start.into(),
+        }
+    }
+
+    /// Whether this is what [`new`](Self::new) makes of `vocab`, whatever the arrays hold.
+    pub fn is_of(&self, vocab: &Vocab) -> bool {
+        self.has_structure_of(vocab)
+            && for_each_subtree(&self.byte, &self.depth, |node, subtree| {
+                (self.end[node], self.height[node]) == (subtree.end, subtree.height)
+                    && (self.below[node], self.utf8_below[node]) == (subtree.below, subtree.utf8_below)
+            })
+    }
+
+    /// Lengths fit, the nodes are a trie in preorder, and its tokens are those of `vocab`.
+    fn has_structure_of(&self, vocab: &Vocab) -> bool {
+        let nodes = self.byte.len();
+        let lengths = [self.depth.len(), self.end.len(), self.height.len(), self.below.len(), self.utf8_below.len()];
+        let with_bytes = (0..vocab.size() as u32).filter(|&id| !vocab.token(id).is_empty()).count();
+        if nodes == 0
+            || lengths.iter().any(|&length| length != nodes)
+            || self.token_before.len() != nodes + 1
+            || (self.byte[0], self.depth[0], self.token_before[0], self.token_before[1]) != (0, 0, 0, 0)
+            || self.ids.len() != with_bytes
+            || self.id_start.len() != self.token_before[nodes] as usize + 1
+            || self.id_start[0] != 0
+            || self.id_start[self.id_start.len() - 1] as usize != with_bytes
+            || self.id_start.windows(2).any(|pair| pair[0] >= pair[1])
+        {
+            return false;
+        }
+        let mut path: Vec<u8> = Vec::new();
+        for node in 1..nodes {
+            let parent = (self.depth[node] as usize).wrapping_sub(1);
+            // A node continues the one before it, or is a later sibling of one that is open.
+            if parent > path.len() || path.get(parent).is_some_and(|&sibling| sibling >= self.byte[node]) {
+                return false;
+            }
+            path.truncate(parent);
+            path.push(self.byte[node]);
+            let (token, after) = (self.token_before[node], self.token_before[node + 1]);
+            let is_leaf = self.depth.get(node + 1).is_none_or(|&depth| depth as usize <= path.len());
+            let fits = match after.wrapping_sub(token) {
+                0 => !is_leaf,
+                1 => {
+                    let ids = self.ids_of(token);
+                    ids.is_sorted()
+                        && ids.windows(2).all(|pair| pair[0] != pair[1])
+                        && ids.iter().all(|&id| (id as usize) < vocab.size() && vocab.token(id) == path)
+                }
+                _ => false,
+            };
+            if !fits {
+                return false;
             }
         }
-        trie
+        true
     }
 
     /// Number of distinct token texts.
@@ -133,6 +167,44 @@ impl Trie {
             })
         })
     }
+}
+
+/// What is known of a node when its subtree is complete.
+#[derive(Clone, Copy)]
+struct Subtree {
+    end: u32,
+    height: u32,
+    below: ByteSet,
+    utf8_below: u8,
+}
+
+/// Call `found` with every node and its subtree, children first, until it says false. Returns whether it never did.
+fn for_each_subtree(byte: &[u8], depth: &[u32], mut found: impl FnMut(usize, Subtree) -> bool) -> bool {
+    // For each byte and set of states that are fine after it, the states that are fine before it.
+    let before = |byte: u8, after: u8| -> u8 {
+        let fine = |s: u8| utf8::step(s, byte).is_some_and(|to| after >> to & 1 == 1);
+        (0..utf8::STATES).filter(|&s| fine(s)).fold(0, |set, s| set | 1 << s)
+    };
+    let all_fine: Vec<u8> = (0..=255).map(|byte| before(byte, 0xFF)).collect();
+    let mut open: Vec<(usize, Subtree)> = Vec::new();
+    for node in 0..=byte.len() {
+        let closed_from = depth.get(node).map_or(0, |&depth| depth as usize);
+        while open.len() > closed_from {
+            let Some((closed, mut subtree)) = open.pop() else { break };
+            subtree.end = node as u32;
+            if !found(closed, subtree) {
+                return false;
+            }
+            let Some((_, up)) = open.last_mut() else { break };
+            let (byte, fine) = (byte[closed], subtree.utf8_below);
+            up.height = up.height.max(subtree.height + 1);
+            up.utf8_below &= if fine == 0xFF { all_fine[byte as usize] } else { before(byte, fine) };
+            subtree.below[byte as usize / 64] |= 1 << (byte % 64);
+            up.below.iter_mut().zip(subtree.below).for_each(|(a, b)| *a |= b);
+        }
+        open.push((node, Subtree { end: 0, height: 0, below: [0; 4], utf8_below: 0xFF }));
+    }
+    true
 }
 
 #[cfg(test)]

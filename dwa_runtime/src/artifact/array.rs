@@ -1,5 +1,6 @@
 //! Typed views into an artifact's bytes. The only `unsafe` code of the crate.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -42,12 +43,12 @@ impl Buffer {
     }
 }
 
-/// A section as a slice of plain numbers, kept alive by its buffer.
+/// A section as a slice of plain numbers, kept alive by its buffer; or a vector that will not change any more.
 #[derive(Debug)]
 pub struct Array<T> {
     ptr: *const T,
     len: usize,
-    _buffer: Arc<Buffer>,
+    _owner: Arc<dyn Any + Send + Sync>,
     _type: PhantomData<T>,
 }
 
@@ -55,7 +56,15 @@ impl<T: bytemuck::AnyBitPattern> Array<T> {
     /// View `range` of the buffer; `None` if it is not aligned for `T` or no whole number of them.
     pub fn new(buffer: &Arc<Buffer>, range: Range<usize>) -> Option<Self> {
         let slice: &[T] = bytemuck::try_cast_slice(buffer.bytes().get(range)?).ok()?;
-        Some(Array { ptr: slice.as_ptr(), len: slice.len(), _buffer: Arc::clone(buffer), _type: PhantomData })
+        let owner = Arc::clone(buffer) as Arc<dyn Any + Send + Sync>;
+        Some(Array { ptr: slice.as_ptr(), len: slice.len(), _owner: owner, _type: PhantomData })
+    }
+}
+
+impl<T: Send + Sync + 'static> From<Vec<T>> for Array<T> {
+    fn from(values: Vec<T>) -> Self {
+        let (ptr, len) = (values.as_ptr(), values.len()); // of its memory, which does not move with the vector
+        Array { ptr, len, _owner: Arc::new(values), _type: PhantomData }
     }
 }
 
@@ -65,8 +74,8 @@ impl<T> Deref for Array<T> {
     #[inline]
     #[allow(unsafe_code)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `ptr` and `len` come from a checked slice of the buffer's bytes, which are immutable and do not move
-        // while the Arc lives: neither variant of `Buffer` is ever handed out mutably.
+        // SAFETY: `ptr` and `len` come from a checked slice of a buffer's bytes, or from a vector. Both are immutable and
+        // do not move while the Arc lives: neither variant of `Buffer` is ever handed out mutably, nor is the vector.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
     }
 }

@@ -28,11 +28,22 @@ use crate::error::ArtifactError;
 
 /// First bytes of every artifact.
 pub const MAGIC: &[u8; 8] = b"glrgrid\0";
+/// What an artifact's first bytes say. Other files of the same layout have others.
+pub const FORMAT: Format = Format { magic: *MAGIC, version: FORMAT_VERSION };
 /// Version of the layout and of every section's meaning.
 pub const FORMAT_VERSION: u32 = 1;
 const HEADER: usize = 128;
 const ENTRY: usize = 56;
 const ALIGN: usize = 64;
+
+/// The kind of file that a header announces.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// First bytes.
+    pub magic: [u8; 8],
+    /// Version of the layout and of every section's meaning.
+    pub version: u32,
+}
 
 /// What the header says besides the sections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +65,8 @@ pub struct Section {
     pub width: u32,
 }
 
-/// Lay out sections, given as bytes and bytes per element, as an artifact.
-pub fn write(header: &Header, sections: &[(Vec<u8>, u32)]) -> Vec<u8> {
+/// Lay out sections, given as bytes and bytes per element, as a file.
+pub fn write(format: Format, header: &Header, sections: &[(Vec<u8>, u32)]) -> Vec<u8> {
     let table_end = HEADER + ENTRY * sections.len();
     let mut out = vec![0u8; table_end];
     for (i, (data, width)) in sections.iter().enumerate() {
@@ -69,8 +80,8 @@ pub fn write(header: &Header, sections: &[(Vec<u8>, u32)]) -> Vec<u8> {
         out.extend_from_slice(data);
     }
     let length = out.len() as u64;
-    out[0..8].copy_from_slice(MAGIC);
-    out[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    out[0..8].copy_from_slice(&format.magic);
+    out[8..12].copy_from_slice(&format.version.to_le_bytes());
     out[12..16].copy_from_slice(&(sections.len() as u32).to_le_bytes());
     out[16..24].copy_from_slice(&length.to_le_bytes());
     out[24..56].copy_from_slice(&header.vocab);
@@ -85,9 +96,9 @@ pub fn write(header: &Header, sections: &[(Vec<u8>, u32)]) -> Vec<u8> {
 ///
 /// # Errors
 /// [`ArtifactError`], naming what differs.
-pub fn read(buffer: &Buffer, names: &[&'static str]) -> Result<(Header, Vec<Section>), ArtifactError> {
+pub fn read(format: Format, buffer: &Buffer, names: &[&'static str]) -> Result<(Header, Vec<Section>), ArtifactError> {
     let bytes = buffer.bytes();
-    if bytes.len() < 8 || &bytes[..8] != MAGIC {
+    if bytes.len() < 8 || bytes[..8] != format.magic {
         return Err(ArtifactError::NotAnArtifact("it does not start with the right bytes"));
     }
     let too_short = |expected: usize| ArtifactError::Length { expected: expected as u64, found: bytes.len() as u64 };
@@ -98,8 +109,8 @@ pub fn read(buffer: &Buffer, names: &[&'static str]) -> Result<(Header, Vec<Sect
     let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
     let hash_at = |at: usize| -> [u8; 32] { bytes[at..at + 32].try_into().unwrap_or_default() };
     let version = u32_at(8);
-    if version != FORMAT_VERSION {
-        return Err(ArtifactError::Version { expected: FORMAT_VERSION, found: version });
+    if version != format.version {
+        return Err(ArtifactError::Version { expected: format.version, found: version });
     }
     if u64_at(16) != bytes.len() as u64 {
         return Err(ArtifactError::Length { expected: u64_at(16), found: bytes.len() as u64 });

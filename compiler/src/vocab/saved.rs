@@ -1,0 +1,194 @@
+//! A vocabulary and its trie as a file of plain arrays, to be mapped instead of built.
+//!
+//! The layout is that of artifacts ([`dwa_runtime::artifact`]), with another magic and these sections. Nothing that a file
+//! says is believed: the hashes find accidents, and what the sections say is held against each other, so that a file either
+//! gives what [`Trie::new`] would, or an error.
+
+use super::Trie;
+use dwa_runtime::artifact::{self, Array, Buffer, Format, Header, Section};
+use dwa_runtime::{ArtifactError, Vocab, VocabError};
+use std::sync::Arc;
+
+/// First bytes of a saved vocabulary.
+pub const MAGIC: &[u8; 8] = b"glrgridv";
+const FORMAT: Format = Format { magic: *MAGIC, version: 1 };
+const SECTIONS: &[&str] = &[
+    "starts",
+    "bytes",
+    "eos_ids",
+    "byte",
+    "depth",
+    "end",
+    "height",
+    "token_before",
+    "below",
+    "utf8_below",
+    "ids",
+    "id_start",
+];
+
+/// Lay a vocabulary and its trie out as a file.
+pub fn write(vocab: &Vocab, trie: &Trie) -> Vec<u8> {
+    fn section<T: bytemuck::NoUninit>(values: &[T]) -> (Vec<u8>, u32) {
+        (bytemuck::cast_slice(values).to_vec(), size_of::<T>() as u32)
+    }
+    let (starts, bytes, eos_ids) = vocab.arrays();
+    let header = Header { vocab: *vocab.fingerprint(), vocab_size: vocab.size() as u64, grammar: [0; 32] };
+    let sections = [
+        section(starts),
+        section(bytes),
+        section(eos_ids),
+        section(&trie.byte),
+        section(&trie.depth),
+        section(&trie.end),
+        section(&trie.height),
+        section(&trie.token_before),
+        section(&trie.below),
+        section(&trie.utf8_below),
+        section(&trie.ids),
+        section(&trie.id_start),
+    ];
+    artifact::write(FORMAT, &header, &sections)
+}
+
+/// Use a file where it lies.
+///
+/// # Errors
+/// [`VocabError`] if it is damaged or of another version.
+pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie), VocabError> {
+    let (header, sections) = artifact::read(FORMAT, buffer, SECTIONS).map_err(|e| saved(problem(&e)))?;
+    let mut sections = Views { buffer, sections: sections.into_iter() };
+    let vocab = Vocab::from_arrays(sections.next()?, sections.next()?, sections.next()?)?;
+    let trie = Trie {
+        byte: sections.next()?,
+        depth: sections.next()?,
+        end: sections.next()?,
+        height: sections.next()?,
+        token_before: sections.next()?,
+        below: sections.next()?,
+        utf8_below: sections.next()?,
+        ids: sections.next()?,
+        id_start: sections.next()?,
+    };
+    if (header.vocab, header.vocab_size) != (*vocab.fingerprint(), vocab.size() as u64) {
+        return Err(saved("has another fingerprint than its header says".into()));
+    }
+    if !trie.is_of(&vocab) {
+        return Err(saved("has a trie that is not the one of its tokens".into()));
+    }
+    Ok((vocab, trie))
+}
+
+/// Views of the sections, one after the other.
+struct Views<'b> {
+    buffer: &'b Arc<Buffer>,
+    sections: std::vec::IntoIter<Section>,
+}
+
+impl Views<'_> {
+    fn next<T: bytemuck::AnyBitPattern>(&mut self) -> Result<Array<T>, VocabError> {
+        let section = self.sections.next().unwrap_or_default();
+        let view = (section.width as usize == size_of::<T>()).then(|| Array::new(self.buffer, section.range)).flatten();
+        view.ok_or_else(|| saved("has a section without a whole number of elements".into()))
+    }
+}
+
+fn saved(problem: String) -> VocabError {
+    VocabError::Saved { problem }
+}
+
+/// An error of the layout, said of a vocabulary.
+fn problem(error: &ArtifactError) -> String {
+    match error {
+        ArtifactError::Version { expected, found } => format!("has version {found}, this release reads {expected}"),
+        ArtifactError::Length { expected, found } => {
+            format!("is truncated or padded: expected {expected} bytes, found {found}")
+        }
+        ArtifactError::Damaged { section } => format!("is damaged: section {section:?} does not match its hash"),
+        ArtifactError::Inconsistent { section, problem } => format!("is inconsistent: section {section:?}: {problem}"),
+        ArtifactError::NotAnArtifact(reason) => format!("is of another kind: {reason}"),
+        other => format!("cannot be used: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vocab {
+        let texts: [&[u8]; 9] = [b"b", b"ab", b"", b"a", b"abc", b"ab", b"ca", "\u{e9}".as_bytes(), b"\xff"];
+        Vocab::new(&texts, &[2]).unwrap()
+    }
+
+    fn reread(bytes: &[u8]) -> Result<(Vocab, Trie), VocabError> {
+        read(&Arc::new(Buffer::from_bytes(bytes)))
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let vocab = sample();
+        let bytes = write(&vocab, &Trie::new(&vocab));
+        let (again, trie) = reread(&bytes).unwrap();
+        assert_eq!(again.fingerprint(), vocab.fingerprint());
+        assert_eq!(again.arrays(), vocab.arrays());
+        assert_eq!(write(&again, &trie), bytes);
+    }
+
+    #[test]
+    fn every_damaged_byte_and_every_length_is_noticed() {
+        let vocab = sample();
+        let bytes = write(&vocab, &Trie::new(&vocab));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert!(reread(&damaged).is_err(), "byte {at}");
+            assert!(reread(&bytes[..at]).is_err(), "cut off at {at}");
+        }
+    }
+
+    /// A file whose hashes are right: only what the sections say can give it away.
+    #[test]
+    fn every_changed_element_is_noticed() {
+        let vocab = sample();
+        let bytes = write(&vocab, &Trie::new(&vocab));
+        let buffer = Buffer::from_bytes(&bytes);
+        let (header, sections) = artifact::read(FORMAT, &buffer, SECTIONS).unwrap();
+        let original: Vec<(Vec<u8>, u32)> =
+            sections.iter().map(|s| (bytes[s.range.clone()].to_vec(), s.width)).collect();
+        for section in 0..original.len() {
+            for at in 0..original[section].0.len() {
+                for change in [1u8, 0x80, 0xFF] {
+                    let mut changed = original.clone();
+                    changed[section].0[at] ^= change;
+                    let file = artifact::write(FORMAT, &header, &changed);
+                    assert!(reread(&file).is_err(), "{} byte {at}", SECTIONS[section]);
+                }
+            }
+            for (lost, width) in [(original[section].1, original[section].1), (0, 3), (1, original[section].1)] {
+                let mut changed = original.clone();
+                let length = changed[section].0.len().saturating_sub(lost as usize);
+                changed[section].0.truncate(length);
+                changed[section].1 = width;
+                if changed[section] != original[section] {
+                    assert!(reread(&artifact::write(FORMAT, &header, &changed)).is_err(), "{}", SECTIONS[section]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let vocab = sample();
+        let bytes = write(&vocab, &Trie::new(&vocab));
+        let mut other = bytes.clone();
+        other[8] = 9;
+        for (file, expected) in [
+            (&b"glrgrid\0"[..], "is of another kind"),
+            (&other[..], "has version 9, this release reads 1"),
+            (&bytes[..200], "is truncated or padded"),
+        ] {
+            let error = reread(file).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("save it again"), "{error}");
+        }
+    }
+}
