@@ -470,6 +470,41 @@ def test_malformed_configuration(tmp_path: Path, name: str, content: Any, messag
         Vocab.from_file(tmp_path)
 
 
+# Loaded tokenizers of which there is no library here
+
+
+def test_slow_tokenizers_with_a_byte_alphabet() -> None:
+    special, plain = SimpleNamespace(special=True), SimpleNamespace(special=False)
+    slow = SimpleNamespace(
+        get_vocab=lambda: {"a": 0, "Ġa": 1, "é": 2, "</s>": 3, "<pad>": 4, "<x>": 6, "é!": 7},
+        added_tokens_decoder={3: special, 6: plain, 7: plain},
+        all_special_ids=[4],
+        byte_decoder={"a": 97},
+        eos_token_id=3,
+    )
+    vocab = Vocab.from_tokenizer(slow)
+    assert vocab.tokens == [b"a", b" a", b"\xe9", None, None, None, b"<x>", "é!".encode()]
+    assert vocab.eos_ids == (3,)
+    slow.get_vocab = lambda: {"a": "0"}
+    with pytest.raises(VocabError, match=r"SimpleNamespace: get_vocab\(\): an id is an integer, found '0'"):
+        Vocab.from_tokenizer(slow)
+    del slow.byte_decoder
+    with pytest.raises(VocabError, match=r"cannot tell what the tokens of .*SimpleNamespace spell"):
+        Vocab.from_tokenizer(slow)
+
+
+def test_slow_tokenizers_have_ids_of_their_own() -> None:
+    """As those of the fairseq kind, whose ids are not those of the SentencePiece model inside."""
+    model = SimpleNamespace(serialized_model_proto=lambda: sentencepiece(PIECES))
+    slow = SimpleNamespace(
+        get_vocab=lambda: {"<s>": 0, "<pad>": 1, "▁a": 2, "<0x0A>": 3, "é世": 4, "<mask>": 5, "not there": 6},
+        added_tokens_decoder={5: SimpleNamespace(special=True)},
+        all_special_ids=[0, 1],
+        sp_model=model,
+    )
+    assert Vocab.from_tokenizer(slow).tokens == [None, None, b" a", b"\n", "é世".encode(), None, None]
+
+
 # Saved vocabularies
 
 
@@ -491,7 +526,7 @@ def test_saved(tmp_path: Path) -> None:
 
 def test_saved_files_that_cannot_be_used(tmp_path: Path) -> None:
     vocab = Vocab.from_file(saved(tmp_path, every_format()["metaspace.json"], "x.json"))
-    with pytest.raises(VocabError, match="nowhere/x.vocab: cannot be written"):
+    with pytest.raises(VocabError, match=r"nowhere/x\.vocab: cannot be written"):
         vocab.save(tmp_path / "nowhere" / "x.vocab")
     path = tmp_path / "x.vocab"
     vocab.save(path)
