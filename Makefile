@@ -5,8 +5,13 @@ VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
 BUILT := $(VENV)/.built
 BENCH_BUILT := $(VENV)/.built-bench
+VOCABULARIES_INSTALLED := $(VENV)/.vocabularies
 RUST := $(shell find weighted_gss dwa_runtime compiler bindings -name '*.rs' -o -name Cargo.toml)
 FUZZ_SECONDS ?= 300
+ROUNDTRIP_TEXTS ?= 10000
+
+# Packages that ship real tokenizers. Only their files are read, so what they depend on is not installed.
+VOCABULARIES := dashscope==2.0.2 litellm==1.110.2 mistral-common==1.13.1
 
 # The wheel and the Rust tests share profile, features and target folder, so that dependencies are built once. (That is
 # why the tests take the whole workspace: without the bindings, some dependencies would lack features and be rebuilt.)
@@ -14,16 +19,16 @@ CARGO_TEST := cargo test --release --workspace
 MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz sql clean
+.PHONY: help demo test check bench fuzz sql roundtrip clean
 
 help: ## Say what each target does
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(BUILT) ## Decode 200 SQL statements under masks and judge them
 	@echo "demo: compiling sql_core, decoding 200 statements under masks, judging them with sqlglot and Lark"
 	@$(BIN)/python -m glrgrid.demo
 
-test: $(BUILT) ## Run the Rust and the Python tests
+test: $(BUILT) $(VOCABULARIES_INSTALLED) ## Run the Rust and the Python tests
 	@echo "test: running the Rust tests, then the Python tests"
 	@$(CARGO_TEST)
 	@$(BIN)/python -m pytest
@@ -48,6 +53,10 @@ sql: $(BUILT) ## Hold SQL policies against SQLite, at length: half an hour
 	@echo "sql: 10,000 statements a role, parsed, run and watched by SQLite; all gold queries; the exhaustive speller"
 	@$(BIN)/python -m pytest -q -m full tests/python/test_sql_policy.py tests/python/test_sql_acceptance.py
 
+roundtrip: $(BUILT) $(VOCABULARIES_INSTALLED) ## Encode ROUNDTRIP_TEXTS texts with every real tokenizer there is
+	@echo "roundtrip: encoding $(ROUNDTRIP_TEXTS) texts with real tokenizers, comparing what the tokens spell"
+	@GLRGRID_ROUNDTRIP_TEXTS=$(ROUNDTRIP_TEXTS) $(BIN)/python -m pytest -q tests/python/test_vocab_real.py
+
 clean: ## Remove the virtual environment and everything that was built
 	@echo "clean: removing .venv, target, caches and the built module"
 	@rm -rf .venv target bench/out glrgrid/_native*.so .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -66,6 +75,11 @@ $(VENV)/.created:
 $(BUILT): $(VENV)/.created $(RUST) Cargo.toml Cargo.lock pyproject.toml
 	@echo "build: compiling the native module (a minute or two the first time) and installing the package into .venv"
 	@$(MATURIN) --extras demo,test,check
+	@touch $@
+
+$(VOCABULARIES_INSTALLED): $(BUILT) Makefile
+	@echo "setup: installing packages that ship tokenizers, for tests"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(VOCABULARIES)
 	@touch $@
 
 $(BENCH_BUILT): $(BUILT)

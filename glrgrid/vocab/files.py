@@ -65,10 +65,8 @@ def read(file: Path, *, want_eos: bool, want_size: bool) -> Table:
             f"{where}: not a tokenizer: it {start}; pass a tokenizer.json, a tekken.json, a tiktoken rank "
             f"file, a GGUF file, a SentencePiece model or a saved Vocab"
         )
-    lists_added = file.name == "tokenizer.json"
-    config = {} if lists_added and not want_eos else _optional(file.parent / "tokenizer_config.json")
-    if not lists_added:
-        _add_tokens(table, config.get("added_tokens_decoder"), file.parent / "tokenizer_config.json")
+    config = _optional(file.parent / "tokenizer_config.json")
+    _add_tokens(table, config.get("added_tokens_decoder"), file.parent / "tokenizer_config.json")
     if want_size:
         _configure_size(table, file.parent / "config.json")
     if want_eos:
@@ -77,7 +75,7 @@ def read(file: Path, *, want_eos: bool, want_size: bool) -> Table:
 
 
 def _add_tokens(table: Table, added: Any, file: Path) -> None:
-    """Put added tokens that only tokenizer_config.json lists into ``table``."""
+    """Put added tokens that only tokenizer_config.json lists, or only it calls special, into ``table``."""
     if added is None:
         return
     pointer = "/added_tokens_decoder"
@@ -95,7 +93,7 @@ def _add_tokens(table: Table, added: Any, file: Path) -> None:
         if entry.get("special", True):
             table.special[content] = token_id
             table.pieces[token_id] = None
-        else:
+        elif known is None:
             try:
                 table.pieces[token_id] = content.encode()
             except UnicodeEncodeError as error:

@@ -403,8 +403,24 @@ def test_a_folder_of_a_model(tmp_path: Path) -> None:
     assert vocab.eos_ids == (2, 12)
     assert Vocab.from_file(tmp_path, size=12).eos_ids == (2,)
 
+    (tmp_path / "tokenizer_config.json").unlink()
     saved(tmp_path, metaspace_json({"x": 0, "y": 1, "</s>": 2}), "tokenizer.json")
     assert Vocab.from_file(tmp_path, eos_ids=2).tokens == [b"x", b"y", *[None] * 14]
+
+
+def test_the_configuration_adds_tokens_and_calls_tokens_special(tmp_path: Path) -> None:
+    entries = [added(1, "</s>", True), added(2, "<tool>"), added(3, "▁x")]
+    saved(tmp_path, metaspace_json({"a": 0, "</s>": 1}, entries), "tokenizer.json")
+    assert Vocab.from_file(tmp_path).tokens == [b"a", None, b"<tool>", b" x"]
+    decoder = {
+        "1": {"content": "</s>", "special": False},
+        "2": {"content": "<tool>", "special": True},
+        "3": {"content": "▁x", "special": False},
+        "4": {"content": "<|im_end|>", "special": True},
+    }
+    saved(tmp_path, {"added_tokens_decoder": decoder, "eos_token": "<|im_end|>"}, "tokenizer_config.json")
+    vocab = Vocab.from_file(tmp_path)
+    assert (vocab.tokens, vocab.eos_ids) == ([b"a", None, None, b" x", None], (4,))
 
 
 def test_the_model_may_be_narrower_than_its_tokenizer(tmp_path: Path) -> None:
