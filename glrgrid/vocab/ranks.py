@@ -6,6 +6,7 @@ The files say nothing of special tokens, which tiktoken adds by the name of the 
 from __future__ import annotations
 
 from binascii import Error, a2b_base64
+from io import BytesIO
 
 from ..errors import VocabError
 from .table import MAX_IDS, Table
@@ -17,7 +18,7 @@ def read(raw: bytes, where: str) -> Table:
     """Read the lines of a rank file."""
     table = Table(where)
     pieces, owner = table.pieces, dict[bytes, int]()
-    for number, line in enumerate(raw.splitlines(), 1):
+    for number, line in enumerate(BytesIO(raw), 1):
         parts = line.split()
         if not parts:
             continue
@@ -39,7 +40,7 @@ def read(raw: bytes, where: str) -> Table:
 
 
 def _bad_line(where: str, number: int, problem: str, line: bytes) -> VocabError:
-    shown = line[:60].decode("ascii", "backslashreplace")
+    shown = line[:60].strip().decode("ascii", "backslashreplace")
     return VocabError(
         f"{where}: line {number}: {problem}; found {shown!r}; the file is damaged or of another kind"
     )

@@ -19,8 +19,8 @@ __all__ = ["ADVICE", "as_text", "expect", "load_json", "parse_json", "read_bytes
 
 ADVICE = "or pass the bytes of each id to Vocab.from_bytes"
 
-MAX_FILE_BYTES = 1 << 28
-"""Largest file that is read as a whole; real ones have up to 35 MB."""
+MAX_FILE_BYTES = 1 << 27
+"""Largest file that is read as a whole; real ones have some tens of megabytes."""
 
 
 def read_head(file: Path, count: int) -> bytes:

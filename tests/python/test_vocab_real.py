@@ -164,6 +164,46 @@ def test_sentencepiece(name: str) -> None:
             assert processor.id_to_piece(token_id).replace("\u2581", " ").encode() == token
 
 
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_model_that_was_just_trained(kind: str, tmp_path: Path) -> None:
+    """Also with an end piece of another name, symbols that users define, and the twin as a tokenizer.json."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    tokenizers = pytest.importorskip("tokenizers")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(Path(__file__).parents[2] / "README.md"),
+        model_prefix=str(tmp_path / "x"),
+        model_type=kind,
+        vocab_size=700,
+        character_coverage=0.98,
+        byte_fallback=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        user_defined_symbols=["▁▁", "<tool>"],
+        control_symbols=["<|im_end|>"],
+        eos_piece="<end>",
+        minloglevel=2,
+    )
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "x.model"))
+    vocab = Vocab.from_file(tmp_path / "x.model")
+    assert vocab.eos_ids == (2, processor.piece_to_id("<|im_end|>"))
+    assert {b"  ", b"<tool>"} <= set(vocab.tokens) and vocab.missing_bytes == ()
+    check(vocab, processor.encode, with_spaces)
+    if kind == "unigram":
+        entries = [[processor.id_to_piece(i), processor.get_score(i)] for i in range(len(processor))]
+        specials = [added(i, entries[i][0], True) for i in range(len(processor)) if processor.is_control(i)]
+        model = {"type": "Unigram", "unk_token": None, "unk_id": 0}
+        normalizer = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+        document = metaspace_json(entries, specials, model=model, normalizer=normalizer)
+        tokenizer = tokenizers.Tokenizer.from_str(json.dumps(document))
+        twin = Vocab.from_tokenizer(tokenizer, eos_ids=vocab.eos_ids)
+        assert twin == vocab
+        check(
+            twin,
+            lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+            lambda text: text.replace("▁", " "),
+        )
+
+
 def merges(pieces: dict[str, float]) -> list[tuple[str, str]]:
     """The merges that make a SentencePiece model's pieces out of shorter ones, best score first."""
     ranked = []
