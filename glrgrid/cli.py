@@ -69,7 +69,9 @@ app = typer.Typer(
 
 TokenizerOption = Annotated[
     str,
-    typer.Option("--tokenizer", "-t", help='A tokenizer.json, a folder with one, or "default" (bundled).'),
+    typer.Option(
+        "--tokenizer", "-t", help='The file of a tokenizer, the folder of a model, or "default" (bundled).'
+    ),
 ]
 ArtifactArgument = Annotated[Path, typer.Argument(help="An artifact that compile wrote.", metavar="ARTIFACT")]
 
