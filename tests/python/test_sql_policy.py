@@ -129,22 +129,25 @@ class Witness:
         self.connection.isolation_level = None
         self.connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # declares them, once
         self.connection.set_authorizer(self._judge)
-        self.connection.set_progress_handler(lambda: 1, 20_000)
         self.denied: list[str] = []
         self.reads = 0
 
     def runs(self, statement: str) -> bool:
         """Run it, at most for a while, and undo it; whether it could run. ``denied`` then lists what it may not."""
         self.denied, self.reads = [], 0
+        self.connection.execute("SAVEPOINT before")
+        self.connection.set_progress_handler(lambda: 1, 20_000)
+        cursor = self.connection.cursor()
         try:
-            self.connection.execute("SAVEPOINT before")
-            self.connection.execute(statement, dict.fromkeys("qrp")).fetchmany(50)
+            cursor.execute(statement, dict.fromkeys("qrp")).fetchmany(50)
             return True
         except sqlite3.OperationalError as error:
             return str(error) == "interrupted"
         except sqlite3.Error:
             return False
         finally:
+            cursor.close()
+            self.connection.set_progress_handler(None, 0)
             self.connection.execute("ROLLBACK TO before")
             self.connection.execute("RELEASE before")
 
