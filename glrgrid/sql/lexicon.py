@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 from ..errors import PolicyError
 from ..grammar.ir import Expr, Terminal
@@ -112,6 +113,8 @@ def _known_names(access: Access) -> dict[str, Slots]:
     written = frozenset(name for t in access.tables for name in t.insert | t.update)
     words = [*rules["types"], *rules["collations"]]
     everything = (*access.relations, *schemas, *functions, *columns, *written, *words)
+    hidden = access.hidden_names
+    taken = schemas | access.relations | functions | access.hidden_columns
     found: dict[str, set[Slot]] = {name: set() for name in everything}
     _check_unique(access)
     for index in range(len(access.tables)):
@@ -127,9 +130,9 @@ def _known_names(access: Access) -> dict[str, Slots]:
         ):
             if name in members:
                 slots.add(slot)
-        if name not in access.hidden_names and (name not in functions or slots & {"function", "column"}):
+        if name not in hidden and (name not in functions or slots & {"function", "column"}):
             slots.update(_LABELS)
-        if name not in schemas | access.relations | functions | access.hidden_columns:
+        if name not in taken:
             slots.update(_BINDERS)
     return {name: frozenset(slots) for name, slots in found.items()}
 
@@ -204,17 +207,17 @@ def _inside(quote: str) -> Expr:
     return others if quote == "[" else ("alt", (("lit", quote * 2), others))
 
 
+@lru_cache(16_384)
 def _folded(text: str) -> Expr:
     """A text in any case of its ASCII letters."""
-    parts: list[Expr] = []
-    for c in text:
-        if c.isascii() and c.isalpha():
-            parts.append(("class", ((ord(c.upper()),) * 2, (ord(c.lower()),) * 2)))
-        elif parts and parts[-1][0] == "lit":
-            parts[-1] = ("lit", parts[-1][1] + c)
-        else:
-            parts.append(("lit", c))
-    return ("cat", tuple(parts))
+    return ("cat", tuple(map(_either_case, text)))
+
+
+@cache
+def _either_case(c: str) -> Expr:
+    if c.isascii() and c.isalpha():
+        return ("class", ((ord(c.upper()),) * 2, (ord(c.lower()),) * 2))
+    return ("lit", c)
 
 
 def _title(slots: Slots, number: int) -> str:
