@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -108,6 +109,13 @@ class Access:
         """The access to the relation that a name stands for; ``None`` if there is none, or the schema must be said."""
         table = self.catalog.table(name, schema)
         return next((t for t in self.tables if t.table is table), None) if table else None
+
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b (256 bits, hex) of the three fingerprints: known before the grammar is built, which depends on nothing
+        else."""
+        parts = (self.dialect.fingerprint, self.role.fingerprint, self.catalog.fingerprint)
+        return hashlib.blake2b("".join(parts).encode(), digest_size=32).hexdigest()
 
     @property
     def hidden_names(self) -> frozenset[str]:

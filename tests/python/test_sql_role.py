@@ -204,6 +204,15 @@ def test_access_resolves_names() -> None:
     assert access.functions == {"count", "sum"}
 
 
+def test_fingerprint_of_the_three() -> None:
+    role, other = Role("r", {"orders": "*"}), Role("r", {"items": "*"})
+    catalog = Catalog(SHOP.tables[:-1])
+    made = [Access.of(r, c, SQLITE).fingerprint for r in (role, other) for c in (SHOP, catalog)]
+    assert len(set(made)) == 4 and Access.of(role, SHOP, SQLITE).fingerprint == made[0]
+    again = [gg.Grammar.from_sql("sqlite", role, SHOP).fingerprint for _ in range(2)]
+    assert again[0] == again[1] != gg.Grammar.from_sql("sqlite", other, SHOP).fingerprint
+
+
 def test_two_schemas_with_one_name_are_refused() -> None:
     connection = database("CREATE TABLE t (a); CREATE TEMP TABLE t (a, b); CREATE TABLE u (a);")
     catalog = Catalog.from_sqlite(connection)
