@@ -112,8 +112,7 @@ class Access:
 
     @property
     def fingerprint(self) -> str:
-        """BLAKE2b (256 bits, hex) of the three fingerprints: known before the grammar is built, which depends on nothing
-        else."""
+        """BLAKE2b (256 bits, hex) of the three fingerprints; known before the grammar is built, and all it depends on."""
         parts = (self.dialect.fingerprint, self.role.fingerprint, self.catalog.fingerprint)
         return hashlib.blake2b("".join(parts).encode(), digest_size=32).hexdigest()
 
@@ -166,6 +165,8 @@ def _resolve(role: Role, table: Table, implicit: frozenset[str]) -> TableAccess:
         return folded
 
     readable = columns(grant.select)
-    if readable and role.implicit_columns and table.rowid:
+    if (
+        role.implicit_columns and table.rowid and readable == names
+    ):  # a rowid may be the value of another column
         readable |= implicit
     return TableAccess(table, readable, columns(grant.insert), columns(grant.update), grant.delete)

@@ -40,9 +40,9 @@ _NO_STRING = ("column", "function")
 """Slots in which a string is not a name."""
 _VALUE: Slots = frozenset({"string"})
 
-_WORD = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
-_LETTERS = ((65, 90), (95, 95), (97, 122), (0x80, 0x10FFFF))
-_INSIDE: Expr = ("class", ((36, 36), (48, 57), *_LETTERS))
+_WORD = re.compile(r"[A-Za-z_\u0080-\ufefe\uff00-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
+_FIRST: Expr = ("class", ((65, 90), (95, 95), (97, 122), (0x80, 0xFEFE), (0xFF00, 0x10FFFF)))
+_INSIDE: Expr = ("class", ((36, 36), (48, 57), (65, 90), (95, 95), (97, 122), (0x80, 0x10FFFF)))
 _CLOSING = {'"': '"', "`": "`", "[": "]", "'": "'"}
 _SPELLINGS = ("", *_CLOSING)
 
@@ -190,7 +190,7 @@ def _spelled(name: str, quote: str, keywords: Iterable[str]) -> Expr | None:
 def _new_name(quote: str) -> Expr:
     """Any name in one spelling."""
     if not quote:
-        return ("cat", (("class", _LETTERS), ("repeat", _INSIDE, 0, None)))
+        return ("cat", (_FIRST, ("repeat", _INSIDE, 0, None)))
     return _enclosed(("repeat", _inside(quote), 1, None), quote)
 
 

@@ -46,7 +46,7 @@ _TOGETHER = (
 _BESIDE_KEYWORDS = (": bare_binder", ": bare_label", "window_frame: binder")
 """Positions where a keyword may come instead of a name, and a word that is one is therefore no sign of a bypass."""
 _IN_WORDS = frozenset(b for b in range(256) if b >= 0x80 or chr(b).isalnum() or chr(b) in "_$")
-_WORD = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
+_WORD = re.compile(r"[A-Za-z_\u0080-\ufefe\uff00-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class Role:
     row_limit : int, optional
         Statements that read must end with ``LIMIT n``, n at most this.
     implicit_columns : bool
-        Whether the implicit columns of readable tables (``rowid`` and the like) may be read.
+        Whether the implicit columns (``rowid`` and the like) of tables that hide none may be read.
 
     Raises
     ------

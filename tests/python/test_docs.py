@@ -41,16 +41,17 @@ def test_docstring_examples_were_found():
     assert len(found) >= 5
 
 
-def test_readme(tmp_path, monkeypatch):
-    blocks = re.findall(r"(?ms)^```python\n(.*?)^```", README.read_text("utf-8"))
+@pytest.mark.parametrize("name", ["README.md", "docs/sql.md"])
+def test_examples_of_documents(name, tmp_path, monkeypatch):
+    blocks = re.findall(r"(?ms)^```python\n(.*?)^```", (README.parent / name).read_text("utf-8"))
     assert blocks
     monkeypatch.chdir(tmp_path)
     for position, block in enumerate(blocks):
         if ">>>" in block:
-            test = doctest.DocTestParser().get_doctest(block, {}, f"README block {position}", str(README), 0)
+            test = doctest.DocTestParser().get_doctest(block, {}, f"{name} block {position}", name, 0)
             assert check(test) > 0
         else:
-            exec(compile(block, f"{README} block {position}", "exec"), {"__name__": "readme"})
+            exec(compile(block, f"{name} block {position}", "exec"), {"__name__": "readme"})
 
 
 def test_the_documents_do_not_speak_of_any_machine():

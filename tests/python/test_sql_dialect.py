@@ -159,6 +159,21 @@ def test_lexemes_end_where_sqlite_ends_them(matcher: gg.Matcher) -> None:
         assert accepted == parses or (left_out and not accepted), statement
 
 
+def test_names_are_what_sqlite_reads(matcher: gg.Matcher) -> None:
+    """A word that is accepted as a label is the label that SQLite gives, to the last byte: nothing of it is skipped."""
+    rng, connection = random.Random(8), sqlite3.connect(":memory:")
+    odd = "\ufeff\u00a0\u2003\u200b\u0301\ufefe\uff00ÄſK\x7f\x85é𝔸\U0010ffff$_a1"
+    accepted = 0
+    for _ in range(2_000):
+        word = "".join(rng.choices(odd, k=rng.randint(1, 4)))
+        for statement in (f"SELECT 1 AS {word};", f"SELECT 1 {word};"):
+            if accepts(matcher, statement):
+                accepted += 1
+                assert connection.execute(statement).description[0][0] == word, ascii(word)
+    assert accepted > 1_000
+    assert not accepts(matcher, "SELECT 1 FROM \ufeffsqlite_master")
+
+
 def test_unknown_dialect() -> None:
     with pytest.raises(GrammarError, match='no SQL dialect "oracle"; there are: sqlite'):
         Dialect.load("oracle")
