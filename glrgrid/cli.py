@@ -106,7 +106,7 @@ def _options(
 @app.command("compile")
 def compile_command(
     grammar: Annotated[
-        str, typer.Argument(help="A .lark file, or the name of a bundled grammar.", metavar="GRAMMAR")
+        str, typer.Argument(help="A .lark file, a JSON Schema in a .json file, or the name of a bundled grammar.", metavar="GRAMMAR")
     ],
     tokenizer: TokenizerOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The artifact to write.")],
@@ -118,7 +118,7 @@ def compile_command(
 ) -> None:
     """Compile a grammar for a tokenizer and write the artifact."""
     with _one_line_errors(), _one_line_warnings():
-        parsed = Grammar.from_lark(_grammar_text(grammar), start=start, lexer=lexer)
+        parsed = _grammar(grammar, start, lexer)
         vocab = _vocab(tokenizer)
         with _progress_bar() as progress:
             compiled = compile(parsed, vocab, progress=progress)
@@ -335,6 +335,15 @@ def _print_inspected(artifact: Path, report: dict[str, Any]) -> None:
     console.print(f"terminals: {', '.join(report['terminals'])}", soft_wrap=True, markup=False)
 
 
+def _grammar(name: str, start: str, lexer: str | None) -> Grammar:
+    """A Lark grammar, or a JSON Schema if the file is called .json."""
+    if Path(name).suffix.lower() != ".json":
+        return Grammar.from_lark(_grammar_text(name), start=start, lexer=lexer)
+    if start != "start" or lexer is not None:
+        raise GrammarError(f"{name}: --start and --lexer are about Lark grammars; a JSON Schema has neither")
+    return Grammar.from_json_schema(_grammar_text(name))
+
+
 def _grammar_text(name: str) -> str:
     """The text of a bundled grammar or of a file; the bundled one wins, ``./name`` is always a file."""
     known = grammars.names()
@@ -349,7 +358,7 @@ def _grammar_text(name: str) -> str:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise GrammarError(f"{name}: cannot be read: {reason}; pass a .lark file") from error
+        raise GrammarError(f"{name}: cannot be read: {reason}; pass a .lark or .json file") from error
 
 
 def _report(grammar: str, tokenizer: str, output: Path, compiled: CompiledGrammar) -> dict[str, Any]:

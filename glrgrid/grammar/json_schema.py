@@ -32,7 +32,7 @@ def lower(
             raise SchemaError(f"{name} is {count}; expected 0 to 1000")
     return _native.lower_schema(
         _text(schema),
-        separators=tuple(separators) if whitespace == "compact" else None,
+        separators=separators if whitespace == "compact" else None,
         max_newlines=max_newlines,
         max_blanks=max_blanks,
         any_order=property_order == "any",

@@ -165,3 +165,49 @@ fn decoded(fragment: &str) -> String {
 pub(super) fn escaped(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_are_resolved_against_their_base() {
+        let cases = [
+            ("", "#/a", "#/a"),
+            ("http://x.org/a/b.json", "c.json", "http://x.org/a/c.json"),
+            ("http://x.org/a/b.json", "/c.json#d", "http://x.org/c.json#d"),
+            ("http://x.org/a/b.json", "#d", "http://x.org/a/b.json#d"),
+            ("http://x.org/a/b.json", "#", "http://x.org/a/b.json"),
+            ("http://x.org/a", "urn:y", "urn:y"),
+        ];
+        for (base, reference, expected) in cases {
+            assert_eq!(join(base, reference), expected, "{base} {reference}");
+        }
+    }
+
+    #[test]
+    fn references_find_pointers_ids_and_anchors() {
+        let root = json!({
+            "$id": "http://x.org/root.json",
+            "$ref": "",
+            "$defs": {"a/b": 1, "c%": 2, "d": {"$id": "d.json", "$anchor": "e", "x": 3}, "f": {"id": "#g"}},
+        });
+        let text = root.to_string();
+        let document = Document::new(&root, &text);
+        for (reference, pointer) in [
+            ("#", ""),
+            ("#/$defs/a~1b", "/$defs/a~1b"),
+            ("#/%24defs/c%25", "/$defs/c%"),
+            ("d.json", "/$defs/d"),
+            ("http://x.org/d.json#/x", "/$defs/d/x"),
+            ("d.json#e", "/$defs/d"),
+            ("#g", "/$defs/f"),
+        ] {
+            let found = document.resolve(&root, reference).map(|part| document.pointer(address(part)));
+            assert_eq!(found.as_deref(), Some(pointer), "{reference}");
+        }
+        assert_eq!(document.resolve(&root, "#/$defs/none"), None);
+        assert_eq!(document.resolve(&root, "http://y.org"), None);
+    }
+}

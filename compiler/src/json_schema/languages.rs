@@ -14,7 +14,7 @@ type Refused<'a> = (&'a str, Reason);
 
 /// Size of the automata built to decide what is empty.
 const LIMITS: LexerLimits =
-    LexerLimits { max_nfa_states: 1_000_000, max_dfa_states: 100_000, max_subset_elements: 8_000_000 };
+    LexerLimits { max_nfa_states: 200_000, max_dfa_states: 10_000, max_subset_elements: 1_000_000 };
 
 /// Languages of patterns and formats, each built once.
 #[derive(Default)]
@@ -45,13 +45,13 @@ fn automaton(expr: Expr) -> Result<Option<LexerDfa>> {
     }
 }
 
-/// Has a decoded language no strings?
-pub(super) fn is_empty(decoded: Expr) -> Result<bool> {
+/// Has a decoded language certainly no strings? Not if it takes too long to find out; compiling will.
+pub(super) fn is_empty(decoded: Expr) -> bool {
     is_empty_bytes(Expr::And(vec![any_text(), decoded]))
 }
 
-fn is_empty_bytes(expr: Expr) -> Result<bool> {
-    Ok(automaton(expr)?.is_none())
+fn is_empty_bytes(expr: Expr) -> bool {
+    matches!(automaton(expr), Ok(None))
 }
 
 /// Every string, decoded.
@@ -152,7 +152,7 @@ impl<'a> Languages<'a> {
             _ => Some(Expr::And(parts)),
         };
         let expr = string::with_length(body, set.min, set.max).map_err(|reason| (text, reason))?;
-        let empty = checked && is_empty(expr.clone()).map_err(|reason| (text, reason))?;
+        let empty = checked && is_empty(expr.clone());
         Ok((!empty).then_some(expr))
     }
 
@@ -238,5 +238,5 @@ fn number_set(set: &NumberSet) -> Result<Option<Expr>> {
     }
     parts.push(number::plain());
     let expr = Expr::And(parts);
-    Ok((!is_empty_bytes(expr.clone())?).then_some(expr))
+    Ok((!is_empty_bytes(expr.clone())).then_some(expr))
 }

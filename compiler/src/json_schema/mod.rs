@@ -11,6 +11,7 @@ mod arrays;
 mod document;
 mod emit;
 pub mod format;
+mod keywords;
 mod languages;
 mod list;
 mod normalise;
@@ -19,8 +20,6 @@ mod objects;
 pub mod pattern;
 mod shape;
 pub mod string;
-#[cfg(test)]
-mod tests;
 
 use crate::grammar::ir::Grammar;
 use document::Document;

@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 /// States of one object's automaton.
 const MAX_STATES: usize = 20_000;
 /// Patterns that apply to the keys of one object.
-const MAX_PATTERNS: usize = 16;
+const MAX_PATTERNS: usize = 30;
+/// Kinds of keys that those patterns tell apart.
+const MAX_ATOMS: usize = 200;
 /// Declared keys that can come in any order.
 const MAX_ANY_ORDER: usize = 12;
 /// Keys of which one object must hold certain ones, without their names being known.
@@ -71,8 +73,8 @@ impl<'a> Emitter<'a> {
     /// `None` if no object satisfies the set.
     fn resolve(&mut self, set: &ObjectSet<'a>) -> Result<Option<Resolved<'a>>> {
         let mut order: Vec<&'a str> = Vec::with_capacity(set.named.len());
-        order.extend(set.named.iter().filter(|(_, named)| named.declared).map(|(&name, _)| name));
-        order.extend(set.named.iter().filter(|(_, named)| !named.declared).map(|(&name, _)| name));
+        order.extend(set.named.keys());
+        order.sort_by_key(|name| set.named[name].declared.unwrap_or(u32::MAX));
         // A name that only tells which keys are additional is a key like others, but has to be told apart.
         for scope in scopes(set) {
             order.extend(names(scope).filter(|name| !set.named.contains_key(name)));
@@ -166,13 +168,17 @@ impl<'a> Emitter<'a> {
                     parts.push(if sign == 1 { expr.clone() } else { not(expr.clone()) });
                     let signs = signs | sign << i;
                     let decided = (1 << (i + 1)) - 1;
-                    if self.atom_value(set, &tests, signs, decided) == NOTHING || self.nothing(&parts)? {
+                    if self.atom_value(set, &tests, signs, decided) == NOTHING || nothing(&parts) {
                         continue;
                     }
                     next.push((signs, parts));
                 }
             }
             atoms = next;
+            if atoms.len() > MAX_ATOMS {
+                let reason = format!("the patterns of its keys overlap in more than {MAX_ATOMS} ways; separate them");
+                return Err(SchemaError { severity: Severity::Budget, ..self.unsupported_here(reason) });
+            }
         }
         let mut groups: Vec<((Conj, u32), Vec<Expr>)> = Vec::new();
         for (signs, parts) in atoms {
@@ -238,7 +244,7 @@ impl<'a> Emitter<'a> {
             [] => self.spelled(&union(exprs))?,
             declared => {
                 let decoded = Expr::And(vec![union(exprs), not(words(declared))]);
-                if self.nothing(std::slice::from_ref(&decoded))? {
+                if nothing(std::slice::from_ref(&decoded)) {
                     return Ok(None);
                 }
                 self.spelled(&decoded)?
@@ -249,10 +255,6 @@ impl<'a> Emitter<'a> {
 
     fn spelled(&self, decoded: &Expr) -> Result<Expr> {
         string::spell(decoded).map_err(|reason| self.unsupported_here(reason.0))
-    }
-
-    fn nothing(&self, parts: &[Expr]) -> Result<bool> {
-        is_empty(conjunction(parts.to_vec())).map_err(|reason| self.unsupported_here(reason.0))
     }
 
     /// The strings of a conjunction, decoded: outer `None` for all, inner for none.
@@ -450,6 +452,10 @@ impl<'a> Build<'_, 'a> {
 
 fn not(expr: Expr) -> Expr {
     Expr::Not(Box::new(expr))
+}
+
+fn nothing(parts: &[Expr]) -> bool {
+    is_empty(conjunction(parts.to_vec()))
 }
 
 fn conjunction(mut parts: Vec<Expr>) -> Expr {

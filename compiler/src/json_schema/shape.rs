@@ -74,6 +74,8 @@ pub(super) struct Contains {
 pub(super) struct ObjectSet<'a> {
     /// What is said of names, in the order in which they are mentioned.
     pub(super) named: IndexMap<&'a str, Named, FxBuildHasher>,
+    /// Number of declared names.
+    pub(super) declared: u32,
     /// What is said of keys that match a pattern.
     pub(super) patterns: Vec<(&'a str, Conj)>,
     /// What is said of keys that a schema does not mention.
@@ -91,8 +93,8 @@ pub(super) struct ObjectSet<'a> {
 pub(super) struct Named {
     pub(super) value: Conj,
     pub(super) presence: Presence,
-    /// Under `properties`, not only under `required` or the like.
-    pub(super) declared: bool,
+    /// Place among the names under `properties`; none if it is only under `required` or the like.
+    pub(super) declared: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -195,11 +197,14 @@ fn unite<T: PartialEq>(into: &mut Vec<T>, from: Vec<T>, is_any: impl Fn(&T) -> b
     }
 }
 
+/// Alternatives beyond which equal ones are no longer looked for.
+const MAX_COMPARED: usize = 64;
+
 fn product<T: PartialEq>(a: &[T], b: &[T], mut meet: impl FnMut(&T, &T) -> Option<T>) -> Vec<T> {
     let mut out: Vec<T> = Vec::with_capacity(a.len() * b.len());
     for x in a {
         for y in b {
-            if let Some(both) = meet(x, y).filter(|both| a.len() * b.len() == 1 || !out.contains(both)) {
+            if let Some(both) = meet(x, y).filter(|both| out.len() > MAX_COMPARED || !out.contains(both)) {
                 out.push(both);
             }
         }
@@ -368,7 +373,7 @@ impl ArraySet {
 
 impl<'a> ObjectSet<'a> {
     pub(super) fn is_any(&self) -> bool {
-        self.named.values().all(|n| n.value == ANY && n.presence == Presence::Optional && !n.declared)
+        self.named.values().all(|n| n.value == ANY && n.presence == Presence::Optional && n.declared.is_none())
             && self.patterns.iter().all(|p| p.1 == ANY)
             && self.additional.iter().all(|a| a.1 == ANY)
             && self.names.is_empty()
@@ -379,9 +384,12 @@ impl<'a> ObjectSet<'a> {
     /// Say something of a name; false if nothing can satisfy it any more.
     pub(super) fn say(&mut self, name: &'a str, said: Named, meet: &mut dyn Meet) -> bool {
         let named =
-            self.named.entry(name).or_insert(Named { value: ANY, presence: Presence::Optional, declared: false });
+            self.named.entry(name).or_insert(Named { value: ANY, presence: Presence::Optional, declared: None });
         named.value = meet.meet(named.value, said.value);
-        named.declared |= said.declared;
+        if said.declared.is_some() && named.declared.is_none() {
+            named.declared = Some(self.declared);
+            self.declared += 1;
+        }
         named.presence = match (named.presence, said.presence) {
             (Presence::Optional, p) | (p, Presence::Optional) => p,
             (a, b) if a == b => a,
@@ -398,7 +406,9 @@ impl<'a> ObjectSet<'a> {
 
     pub(super) fn intersect(&self, other: &Self, meet: &mut dyn Meet) -> Option<Self> {
         let mut both = self.clone();
-        for (&name, &said) in &other.named {
+        let mut said: Vec<(&'a str, Named)> = other.named.iter().map(|(&name, &said)| (name, said)).collect();
+        said.sort_by_key(|(_, said)| said.declared.unwrap_or(u32::MAX));
+        for (name, said) in said {
             if !both.say(name, said, meet) {
                 return None;
             }

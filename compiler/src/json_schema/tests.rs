@@ -1,1 +1,0 @@
-//! Schemas from end to end: lowered, and the grammar compiled to tables.
