@@ -277,6 +277,45 @@ def fill_bitmask_batch(matchers: Iterable[Matcher], bitmask: Any, rows: Iterable
         filled, its own is zero.
     """
 
+def find_cuts(ir: str, max_states: int) -> tuple[list[tuple[bytes, int, int, int]], str | None]:
+    """Where the longest match could cut a sentence elsewhere than the grammar does.
+
+    Parameters
+    ----------
+    ir : str
+        Canonical JSON of a grammar.
+    max_states : int
+        Largest automaton to build.
+
+    Returns
+    -------
+    list of (bytes, int, int, int)
+        A text, the terminal that should end there, a terminal that can match more, and the terminal that follows.
+    str or None
+        If an automaton is too large, the terminal's name, empty for all of them together; nothing is known then.
+
+    Raises
+    ------
+    GrammarError
+        If the grammar derives nothing, or a terminal is empty or matches the empty string.
+    """
+
+def lint(ir: str, max_conflicts: int) -> dict[str, Any]:
+    """What can be said about a grammar without a vocabulary.
+
+    Returns
+    -------
+    dict
+        ``sizes`` of lexer and parser; ``warnings`` that compiling would give; the first ``conflicts``, each the names
+        of the symbols read, that of the next terminal (``None`` at the end), an example text up to there, and what
+        the parser can do.
+
+    Raises
+    ------
+    GrammarError, BudgetExceeded
+        As compiling does.
+    """
+
 def inspect(source: str | bytes) -> dict[str, Any]:
     """What an artifact, a file or its bytes, holds: fingerprints, terminals, counts, bytes of each section.
 

@@ -26,6 +26,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::load, module)?)?;
     module.add_function(wrap_pyfunction!(schema::lower_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::find_cuts, module)?)?;
+    module.add_function(wrap_pyfunction!(compiled::lint, module)?)?;
     module.add_function(wrap_pyfunction!(matcher::fill_bitmask_batch, module)?)?;
     module.add_function(wrap_pyfunction!(inspect::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(inspect::dot, module)?)?;

@@ -6,8 +6,10 @@ use crate::error::CompileError;
 use crate::grammar::analysis::Follow;
 use crate::grammar::ir::{Grammar, LexerMode};
 use crate::grammar::reduce::ReducedGrammar;
-use crate::lexer::{Findings, GroupedDfa, Groups, LexerError, TerminalFacts, WatchedLexer, build_watched};
-use crate::lr::{Action, LrTable};
+use crate::lexer::{
+    self, Cut, Findings, GroupedDfa, Groups, LexerError, LexerLimits, TerminalFacts, WatchedLexer, build_watched,
+};
+use crate::lr::{Action, LrLimits, LrTable};
 use crate::parser_dwa::Quotient;
 use crate::terminal_dwa::Builder;
 use crate::vocab::Trie;
@@ -114,6 +116,20 @@ impl Front {
             groups: self.groups.members.len() as u32,
         }
     }
+}
+
+/// Where the longest match could cut a sentence elsewhere than the grammar does: see [`Cut`].
+///
+/// # Errors
+/// [`CompileError`].
+pub fn find_cuts(source: &Source, limits: &LexerLimits) -> Result<Vec<Cut>, CompileError> {
+    let grammar = &source.grammar;
+    let fallback: Vec<Option<u32>> = grammar.terminals.iter().map(|t| t.fallback).collect();
+    let reduced = grammar::epsilon::remove_hidden_recursion(grammar::reduce::validate_and_reduce(grammar)?);
+    let table = LrTable::build(&reduced, &fallback, LrLimits::default())?;
+    let groups = Groups::contextual(&grammar.terminals, &table, false);
+    lexer::find_cuts(&grammar.terminals, &groups, &Follow::build(&reduced, &fallback), limits)
+        .map_err(|error| CompileError::Lexer { position: terminal_position(grammar, &error), error })
 }
 
 fn warnings(grammar: &Grammar, findings: &Findings) -> Vec<String> {

@@ -19,6 +19,7 @@ pub mod grammar;
 pub mod json_schema;
 mod lazy;
 pub mod lexer;
+pub mod lint;
 pub mod lr;
 pub mod parser_dwa;
 mod rows;
@@ -28,6 +29,7 @@ pub mod vocab;
 pub use config::Config;
 pub use control::Budget;
 pub use error::CompileError;
+pub use front::find_cuts;
 pub use lazy::Lazy;
 
 use control::{Control, Stop, supervise};

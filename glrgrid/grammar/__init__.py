@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from glrgrid import _native
 
-from . import json_schema, lark
+from ..errors import GrammarError
+from . import gbnf, json_schema, lark, regex, scannerless, structural_tag
 from .ir import GrammarIR
+from .regular import alt
 
 if TYPE_CHECKING:
     from ..sql import Catalog, Dialect, Role
@@ -77,11 +80,135 @@ class Grammar:
         >>> [terminal.name for terminal in grammar.ir.terminals]
         ['A', 'SEMICOLON']
         """
-        if not isinstance(text, str):
-            raise TypeError(f"text is of type {type(text).__name__}; pass the grammar's text, a str")
-        ir = lark.read(text, start, lexer)
+        _check_text(text, "the grammar's text")
+        return cls._warned(lark.read(text, start, lexer, _read_schema))
+
+    @classmethod
+    def from_gbnf(cls, text: str, start: str = "root") -> Grammar:
+        r"""Read a grammar in llama.cpp's format, GBNF.
+
+        Parameters
+        ----------
+        text : str
+            Rules ``name ::= ...`` over strings, character classes, ``.``, groups, ``|`` and the repetitions ``* + ?
+            {m} {m,} {m,n}``.
+        start : str
+            Start rule.
+
+        Returns
+        -------
+        Grammar
+            Accepts what the rules derive, character by character; no longest match takes part in that. Its terminals
+            are the largest regular parts for which this holds.
+
+        Raises
+        ------
+        GrammarError
+            The text is malformed, or names tokens (``<[1000]>``, ``<think>``); with line and column.
+        BudgetExceeded
+            A part that cannot be cut into smaller ones is too large.
+
+        Warns
+        -----
+        GrammarWarning
+            Rules that the start rule does not lead to.
+
+        Examples
+        --------
+        >>> grammar = Grammar.from_gbnf('root ::= "(" root? ")" | [0-9]+')
+        >>> [terminal.name for terminal in grammar.ir.terminals]
+        ['[0-9]+', '\\(', '\\)']
+        """
+        _check_text(text, "the grammar's text")
+        return cls._warned(gbnf.read(text, start))
+
+    @classmethod
+    def from_regex(cls, pattern: str, flags: str = "") -> Grammar:
+        """Accept the texts that match a regular expression from beginning to end.
+
+        Parameters
+        ----------
+        pattern : str
+            In the dialect of Python's :mod:`re`. Anchors (``^ $ \\A \\Z``) at its ends say what holds anyway.
+        flags : str
+            Letters out of ``imsxua``, as in ``/pattern/is``.
+
+        Raises
+        ------
+        GrammarError
+            The pattern is malformed, or uses what has no plain regular equivalent: look-arounds, other anchors,
+            possessive quantifiers, backreferences.
+
+        Examples
+        --------
+        >>> Grammar.from_regex("(yes|no)!*").ir.terminals[0].name
+        '(yes|no)!*'
+        """
+        _check_text(pattern, "a regular expression")
+        expr = regex.from_pattern(pattern, flags, whole=True)
+        return cls(scannerless.build({"start": (expr, (1, 1))}, "start"))
+
+    @classmethod
+    def from_choices(cls, choices: Iterable[str]) -> Grammar:
+        """Accept exactly the given texts.
+
+        Parameters
+        ----------
+        choices : iterable of str
+            At least one; an empty one allows the empty output.
+
+        Raises
+        ------
+        GrammarError
+            There are none, or one has a lone surrogate, which no UTF-8 text can contain.
+
+        Examples
+        --------
+        >>> Grammar.from_choices(["yes", "no"]).ir.terminals[0].name
+        'yes|no'
+        """
+        texts = [choices] if isinstance(choices, str) else list(choices)
+        if isinstance(choices, str) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("choices must be several texts, as in from_choices(['yes', 'no'])")
+        if not texts:
+            raise GrammarError("no choices were given; pass at least one text")
+        for text in texts:
+            if any("\ud800" <= c <= "\udfff" for c in text):
+                raise GrammarError(f"choice {text!r} has a lone surrogate, which no UTF-8 text can contain")
+        return cls(scannerless.build({"start": (alt(("lit", text) for text in texts), (1, 1))}, "start"))
+
+    @classmethod
+    def from_structural_tag(cls, tag: str | dict[str, Any]) -> Grammar:
+        """Read a structural tag, as XGrammar and vLLM spell them.
+
+        It describes free text, and what must follow certain triggers in it.
+
+        Parameters
+        ----------
+        tag : str or dict
+            ``{"type": "structural_tag", "format": {...}}``, a format alone, or the older ``{"structures": [{"begin":
+            ..., "schema": ..., "end": ...}], "triggers": [...]}``; as JSON text, or as what it means.
+
+        Raises
+        ------
+        GrammarError
+            It is malformed, or uses something unsupported (tokens, schemas in other notations than JSON); the message
+            has the place as a JSON Pointer.
+        SchemaError
+            A schema in it cannot be used.
+
+        Examples
+        --------
+        >>> tag = {"type": "tag", "begin": "<f>", "content": {"type": "regex", "pattern": "[0-9]+"}, "end": "</f>"}
+        >>> Grammar.from_structural_tag({"type": "triggered_tags", "triggers": ["<f"], "tags": [tag]})
+        <Grammar "text": ...>
+        """
+        return cls._warned(structural_tag.read(tag, _read_schema))
+
+    @classmethod
+    def _warned(cls, ir: GrammarIR) -> Grammar:
         for message in ir.warnings:
-            warnings.warn(message, GrammarWarning, stacklevel=2)
+            warnings.warn(message, GrammarWarning, stacklevel=3)
         return cls(ir)
 
     @classmethod
@@ -242,3 +369,12 @@ class Grammar:
         sizes = f"{len(ir.terminals)} terminals, {len(ir.productions)} productions"
         start = ir.nonterminals[ir.start].name
         return f'<Grammar "{start}": {sizes}, {ir.lexer} lexer, {self.fingerprint[:12]}>'
+
+
+def _check_text(text: object, what: str) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"text is of type {type(text).__name__}; pass {what}, a str")
+
+
+def _read_schema(schema: Any) -> GrammarIR:
+    return Grammar.from_json_schema(schema).ir

@@ -31,12 +31,15 @@ from .ir import Nonterminal, Position, Production
 __all__ = [
     "Alt",
     "Alternative",
+    "And",
     "Call",
+    "Embedded",
     "Leaf",
     "Literal",
     "Lowering",
     "Name",
     "Node",
+    "Not",
     "Range",
     "Regex",
     "Repeat",
@@ -127,8 +130,31 @@ class Repeat:
     high: int | None
 
 
-Leaf = Name | Literal | Regex | Range | Call
-Node = Leaf | Seq | Alt | Repeat
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A block of another language: its kind, and its number in the text."""
+
+    kind: str
+    number: int
+    position: Position = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Intersection; in terminals only."""
+
+    items: tuple[Seq, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """All texts but those of ``item``; in terminals only."""
+
+    item: Node
+
+
+Leaf = Name | Literal | Regex | Range | Call | Embedded
+Node = Leaf | Seq | Alt | Repeat | And | Not
 
 
 def map_leaves(node: Node, change: Callable[[Leaf], Node]) -> Node:
@@ -142,6 +168,10 @@ def map_leaves(node: Node, change: Callable[[Leaf], Node]) -> Node:
         )
     if isinstance(node, Repeat):
         return Repeat(map_leaves(node.item, change), node.low, node.high)
+    if isinstance(node, Not):
+        return Not(map_leaves(node.item, change))
+    if isinstance(node, And):
+        return And(tuple(Seq(tuple(map_leaves(i, change) for i in s.items)) for s in node.items))
     return change(node)
 
 
@@ -170,6 +200,10 @@ class Lowering:
         """Add a nonterminal and return its index."""
         self.nonterminals.append(Nonterminal(name, position))
         return len(self.nonterminals) - 1
+
+    def add(self, lhs: int, rhs: Rhs, name: str) -> None:
+        """Add one production."""
+        self._productions.setdefault((lhs, rhs), name)
 
     def add_rule(self, lhs: int, name: str, body: Alt) -> None:
         """Lower a rule's alternatives into productions of ``lhs``; an alias takes the place of ``name``.
@@ -214,6 +248,11 @@ class Lowering:
             return alternatives[0] if len(alternatives) == 1 else (self._helper("group", alternatives),)
         if isinstance(node, Repeat):
             return self._repeat(node)
+        if isinstance(node, (And, Not)):
+            what = "&" if isinstance(node, And) else "~"
+            raise GrammarError(
+                f'rule "{self._rule}" uses "{what}"; only terminals can, so name that part as one'
+            )
         return (self._symbol(node),)
 
     def _repeat(self, node: Repeat) -> Rhs:
@@ -224,6 +263,9 @@ class Lowering:
             return self._sequence(node.item)
         if high is not None and (low, high) != (0, 1):
             return self._counted(self._sequence(node.item), low, high)
+        if low > 1:
+            unit = self._unit(self._sequence(node.item))
+            return (*self._exactly(unit, low - 1), *self._repeat(Repeat(node.item, 1, None)))
         alternatives = self._alternatives(node.item)
         if () in alternatives:
             alternatives.remove(())
@@ -235,9 +277,11 @@ class Lowering:
         return (self._helper("plus" if low else "star", alternatives),)
 
     def _counted(self, unit: Rhs, low: int, high: int) -> Rhs:
-        if len(unit) > 1:
-            unit = (self._helper("group", [unit]),)
+        unit = self._unit(unit)
         return self._exactly(unit, low) + self._up_to(unit, high - low)
+
+    def _unit(self, rhs: Rhs) -> Rhs:
+        return (self._helper("group", [rhs]),) if len(rhs) > 1 else rhs
 
     def _exactly(self, unit: Rhs, count: int) -> Rhs:
         if count <= _MAX_INLINE:

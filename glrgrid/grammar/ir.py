@@ -56,6 +56,9 @@ class Terminal:
     """Takes part in the longest match, but no stack can ever shift it."""
     fallback: int | None = None
     """Terminal whose action is used in LR states where this one has none."""
+    scope: int | None = None
+    """The part of a composed grammar that it belongs to; of meaning for ignored and reject terminals with the
+    contextual lexer: they take part where another terminal of their part can begin."""
     position: Position | None = None
 
 
@@ -101,6 +104,7 @@ class GrammarIR:
                 "reject": t.reject,
                 "fallback": t.fallback,
                 "position": t.position,
+                **({} if t.scope is None else {"scope": t.scope}),
             }
             for t in self.terminals
         ]

@@ -11,23 +11,27 @@ whether or not a rule uses it; priorities of rules have no effect; ``"select"i``
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lark import Token
 
 from ..errors import GrammarError
-from . import lark_warnings, regex
+from . import compose, lark_warnings, regex, regular
 from .ebnf import (
     Alt,
+    And,
     Call,
+    Embedded,
     Leaf,
     Literal,
     Lowering,
     Name,
     Node,
+    Not,
     Range,
     Regex,
     Repeat,
@@ -35,8 +39,9 @@ from .ebnf import (
     find_useless,
 )
 from .ir import Expr, GrammarIR, Position, Terminal
+from .lark_blocks import Block
 from .lark_module import Module, closest, collect, position_inside
-from .lark_text import Definition, fail, is_terminal, parse
+from .lark_text import Attribute, Definition, fail, is_terminal, parse
 
 __all__ = ["read"]
 
@@ -46,6 +51,11 @@ MAX_EXPR_NODES = 100_000
 """Largest terminal expression."""
 MAX_INSTANCES = 10_000
 """Most template instances."""
+
+ReadSchema = Callable[[Any], GrammarIR]
+_ATTRIBUTES = ("lazy", "stop", "suffix", "capture", "stop_capture", "max_tokens", "temperature")
+_ANY_TEXT: Expr = ("repeat", regex.from_class((), negated=True), 0, None)
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]+")
 
 _LITERAL_NAMES = {
     "\n": "NEWLINE", "\r\n": "CRLF", "\t": "TAB", " ": "SPACE", "!": "BANG", '"': "DBLQUOTE", "#": "HASH",
@@ -58,7 +68,9 @@ _LITERAL_NAMES = {
 """The names that Lark gives to literals of punctuation."""
 
 
-def read(text: str, start: str = "start", lexer: str | None = None) -> GrammarIR:
+def read(
+    text: str, start: str = "start", lexer: str | None = None, read_schema: ReadSchema | None = None
+) -> GrammarIR:
     """Read a grammar in Lark's text format.
 
     Parameters
@@ -69,6 +81,8 @@ def read(text: str, start: str = "start", lexer: str | None = None) -> GrammarIR
         Start rule. Left at its default, it yields to the ``%glrgrid`` directive.
     lexer : {"basic", "contextual"}, optional
         Wins over the directive; the default is ``"contextual"``.
+    read_schema : callable, optional
+        Makes the grammar of a JSON Schema, for ``%json``.
 
     Returns
     -------
@@ -81,7 +95,7 @@ def read(text: str, start: str = "start", lexer: str | None = None) -> GrammarIR
         The text is malformed, or uses what is not supported.
     """
     try:
-        return _Compiler(collect(parse(text))).compile(start, lexer)
+        return _Compiler(collect(*parse(text)), read_schema).compile(start, lexer)
     except RecursionError:
         raise GrammarError(
             "the grammar is nested too deeply; name the inner groups as rules or terminals"
@@ -91,8 +105,13 @@ def read(text: str, start: str = "start", lexer: str | None = None) -> GrammarIR
 class _Compiler:
     """Lowers one table of definitions."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, read_schema: ReadSchema | None) -> None:
         self._module = module
+        self._read_schema = read_schema
+        self._parts: dict[int, GrammarIR] = {}
+        """Grammars of blocks, by nonterminal."""
+        self._optional: dict[int, int] = {}
+        """Terminals that could be empty, and the nonterminals that can be it or nothing."""
         self._definitions = module.definitions
         self._terminals: list[Terminal] = []
         self._terminal_ids: dict[str, int] = {}
@@ -123,7 +142,7 @@ class _Compiler:
         self._apply_fallback()
         self._check_ignored()
         start_id = self._start(start)
-        return GrammarIR(
+        ir = GrammarIR(
             start=start_id,
             terminals=tuple(self._terminals),
             nonterminals=tuple(self._lowering.nonterminals),
@@ -131,6 +150,9 @@ class _Compiler:
             lexer=lexer,
             warnings=tuple(self._warnings(start_id, lexer)),
         )
+        if self._parts and lexer != "contextual":
+            raise GrammarError("%json and %lark need the contextual lexer")
+        return compose.embed(ir, self._parts)
 
     # Terminals
 
@@ -166,7 +188,7 @@ class _Compiler:
                 self._undefined(name, position)
             leaf = self._single_leaf(definition)
             expr = self._named_expr(name, position)
-            if regex.is_nullable(expr):
+            if regex.is_nullable(expr) and not self._module.has_options:
                 fail(
                     f'terminal "{name}" can match the empty string; make it match at least one character',
                     definition.position,
@@ -174,9 +196,21 @@ class _Compiler:
             self._add(name, expr, definition.position, definition.priority or 0, isinstance(leaf, Literal))
         return self._terminal_ids[name]
 
-    def _add(self, name: str, expr: Expr, position: Position, priority: int, literal: bool) -> None:
-        self._terminal_ids[name] = len(self._terminals)
+    def _terminal_or_nothing(self, index: int) -> int:
+        """The symbol by which rules use a terminal; with llguidance's options, terminals can be empty."""
+        if index not in self._optional:
+            return index
+        return ~self._optional[index]
+
+    def _add(self, name: str, expr: Expr, position: Position, priority: int, literal: bool) -> int:
+        index = self._terminal_ids[name] = len(self._terminals)
+        if regex.is_nullable(expr):
+            expr = regular.without_empty(expr)
+            self._optional[index] = optional = self._lowering.declare(f"__optional_{name}", None)
+            self._lowering.add(optional, (index,), name)
+            self._lowering.add(optional, (), name)
         self._terminals.append(Terminal(name, expr, priority, literal, position=position))
+        return index
 
     def _named_expr(self, name: str, position: Position) -> Expr:
         if name in self._exprs:
@@ -226,7 +260,28 @@ class _Compiler:
                     fail(message, alternative.position or (1, 1))
             parts = tuple(self._expr(alternative.body) for alternative in node.items)
             return parts[0] if len(parts) == 1 else ("alt", parts)
+        if isinstance(node, And):
+            return ("and", tuple(map(self._expr, node.items)))
+        if isinstance(node, Not):
+            return ("and", (_ANY_TEXT, ("not", self._expr(node.item))))
+        if isinstance(node, Embedded):
+            return self._substrings(node)
         fail(f'terminal "{self._open[-1]}" uses template "{node.name}"; only rules can', node.position)
+
+    def _substrings(self, node: Embedded) -> Expr:
+        """``%regex {"substring_words": "..."}`` and its like."""
+        if node.kind != "regex":
+            fail(f'terminal "{self._open[-1]}" uses %{node.kind}; only rules can', node.position)
+        value = self._module.blocks[node.number].value
+        kind, what = next(iter(value.items())) if len(value) == 1 else ("", None)
+        if kind == "substring_chunks" and isinstance(what, list) and all(isinstance(c, str) for c in what):
+            chunks = what
+        elif kind in ("substring_words", "substring_chars") and isinstance(what, str):
+            chunks = _WORDS.findall(what) if kind == "substring_words" else list(what)
+        else:
+            known = '"substring_chars": "...", "substring_words": "..." or "substring_chunks": ["...", ...]'
+            fail(f"%regex: expected one of {known}", node.position)
+        return regular.substrings(tuple(chunks))
 
     def _anonymous_terminal(self, leaf: Leaf) -> int:
         name = self._by_leaf.get(leaf)
@@ -235,7 +290,7 @@ class _Compiler:
             self._open.append(name)
             expr = self._expr(leaf)
             self._check_size(name, expr, leaf.position)
-            if regex.is_nullable(expr):
+            if regex.is_nullable(expr) and not (self._module.has_options or isinstance(leaf, Embedded)):
                 written = f" /{leaf.pattern}/" if isinstance(leaf, Regex) else ""
                 fail(
                     f'a pattern{written} in rule "{self._rule}" can match the empty string; make it match at '
@@ -265,10 +320,52 @@ class _Compiler:
         while self._pending:
             lhs, definition, self._bound = self._pending.popleft()
             self._rule = definition.name
-            self._lowering.add_rule(lhs, definition.name, definition.body)
+            if any(a.name in ("lazy", "stop", "suffix") for a in self._attributes(definition)):
+                self._lowering.add(lhs, self._delimited(definition), definition.name)
+            else:
+                self._lowering.add_rule(lhs, definition.name, definition.body)
+
+    def _attributes(self, definition: Definition) -> tuple[Attribute, ...]:
+        """The attributes of a rule. Captures say nothing of the language."""
+        for attribute in definition.attributes:
+            if attribute.name not in _ATTRIBUTES:
+                fail(
+                    f'rule "{definition.name}" has unknown attribute "{attribute.name}"'
+                    f"{closest(attribute.name, _ATTRIBUTES)}",
+                    attribute.position,
+                )
+            if attribute.name in ("max_tokens", "temperature"):
+                why = "a grammar neither counts tokens nor draws them"
+                fail(f'attribute "{attribute.name}" is not supported: {why}', attribute.position)
+        return definition.attributes
+
+    def _delimited(self, definition: Definition) -> tuple[int, ...]:
+        """The terminal of a rule that ends as soon as it can."""
+        self._open.append(f"{definition.name}[...]")
+        expr = self._expr(definition.body)
+        for attribute in definition.attributes:
+            if attribute.name == "lazy":
+                expr = regular.shortest(expr)
+            elif attribute.name in ("stop", "suffix"):
+                if attribute.value is None or isinstance(attribute.value, Token):
+                    if attribute.value == '""':
+                        continue  # up to the end
+                    fail(
+                        f'attribute "{attribute.name}" needs a string, pattern or terminal',
+                        attribute.position,
+                    )
+                expr = regular.shortest(("cat", (expr, self._expr(attribute.value))))
+        self._check_size(definition.name, expr, definition.position)
+        self._open.pop()
+        if expr[0] == "and" and regex.is_nullable(expr):
+            return ()  # nothing is shorter
+        index = self._add(definition.name, expr, definition.position, 0, False)
+        return (self._terminal_or_nothing(index),)
 
     def _symbol(self, leaf: Leaf) -> int:
         symbol = self._symbol_of(leaf)
+        if symbol >= 0:
+            symbol = self._terminal_or_nothing(symbol)
         if symbol >= 0:
             self._first_use.setdefault(symbol, (self._rule, leaf.position))
         return symbol
@@ -276,6 +373,8 @@ class _Compiler:
     def _symbol_of(self, leaf: Leaf) -> int:
         if isinstance(leaf, Call):
             return ~self._instance(leaf)
+        if isinstance(leaf, Embedded) and leaf.kind != "regex":
+            return ~self._part(leaf)
         if not isinstance(leaf, Name):
             return self._anonymous_terminal(leaf)
         if leaf.name in self._bound:
@@ -289,6 +388,22 @@ class _Compiler:
             usage = f"{leaf.name}{{{', '.join(definition.params)}}}"
             fail(f'rule "{self._rule}" uses template "{leaf.name}" without arguments: {usage}', leaf.position)
         return self._terminal(leaf.name, leaf.position)
+
+    def _part(self, leaf: Embedded) -> int:
+        """The nonterminal of a schema or grammar in the text."""
+        block: Block = self._module.blocks[leaf.number]
+        if leaf.kind == "lark":
+            try:
+                part = _Compiler(collect(*parse(block.value)), self._read_schema).compile("start", None)
+            except GrammarError as error:
+                raise GrammarError(f"in the grammar that %lark opens: {error}", *leaf.position) from None
+        elif self._read_schema is None:
+            fail("%json is not supported here", leaf.position)
+        else:
+            part = self._read_schema(block.value)
+        place = self._lowering.declare(f"%{leaf.kind} on line {leaf.position[0]}", leaf.position)
+        self._parts[place] = part
+        return place
 
     def _instance(self, call: Call) -> int:
         """The nonterminal of a template with these argument symbols."""

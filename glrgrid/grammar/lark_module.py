@@ -12,8 +12,9 @@ from typing import Any
 
 from lark import Token
 
-from .ebnf import Alt, Alternative, Call, Leaf, Name, Node, Regex, Repeat, Seq, map_leaves
+from .ebnf import Alt, Alternative, And, Call, Leaf, Name, Node, Not, Regex, Repeat, Seq, map_leaves
 from .ir import Position
+from .lark_blocks import Block
 from .lark_text import (
     Change,
     Declare,
@@ -21,6 +22,7 @@ from .lark_text import (
     Directive,
     Ignore,
     Import,
+    Options,
     fail,
     parse,
     position_of,
@@ -48,14 +50,17 @@ class Module:
     definitions: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Ignore] = field(default_factory=list)
     settings: dict[str, tuple[Any, Token]] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+    has_options: bool = False
+    """Whether there is a ``%llguidance`` line."""
 
 
-def collect(statements: list[Any], shipped: bool = False) -> Module:
+def collect(statements: list[Any], blocks: list[Block], shipped: bool = False) -> Module:
     """Settle imports, then definitions, overrides and extensions in order.
 
     What a shipped file declares without defining matters only if it is used: it is then an undefined symbol.
     """
-    module = Module()
+    module = Module(blocks=blocks)
     wanted: dict[str, Import] = {}
     for item in statements:
         if isinstance(item, Import):
@@ -79,6 +84,9 @@ def collect(statements: list[Any], shipped: bool = False) -> Module:
             )
         elif isinstance(item, Directive):
             _read_directive(module, item.token)
+        elif isinstance(item, Options):
+            _read_options(blocks[item.number], item.position)
+            module.has_options = True
     return module
 
 
@@ -113,7 +121,7 @@ def _change(module: Module, change: Change) -> None:
 def _shipped(module: str) -> dict[str, Definition]:
     """Definitions of a grammar file inside the installed lark package."""
     text = (resources.files("lark.grammars") / f"{module}.lark").read_text("utf-8")
-    definitions = collect(parse(text), shipped=True).definitions
+    definitions = collect(*parse(text), shipped=True).definitions
     for name, definition in definitions.items():
         if (module, name) in _EXACT:
             leaf = Regex(_EXACT[module, name], "", definition.position)
@@ -163,9 +171,9 @@ def names_in(node: Node) -> Iterator[str]:
         yield node.name
         for argument in node.args:
             yield from names_in(argument)
-    elif isinstance(node, Repeat):
+    elif isinstance(node, (Repeat, Not)):
         yield from names_in(node.item)
-    elif isinstance(node, (Seq, Alt)):
+    elif isinstance(node, (Seq, Alt, And)):
         for item in node.items:
             yield from names_in(item.body if isinstance(item, Alternative) else item)
 
@@ -197,6 +205,20 @@ def _read_directive(module: Module, token: Token) -> None:
                 position_inside(token, key),
             )
         module.settings[key] = (value, token)
+
+
+_OPTIONS = {"no_forcing": None, "allow_initial_skip": None, "allow_invalid_utf8": False, "ignore_once": False}
+"""The options of ``%llguidance``, and the only value that is supported if not all are."""
+
+
+def _read_options(block: Block, position: Position) -> None:
+    for name, value in block.value.items():
+        if name not in _OPTIONS:
+            fail(f'%llguidance: unknown option "{name}"{closest(name, _OPTIONS)}', position)
+        if not isinstance(value, bool):
+            fail(f'%llguidance: option "{name}" must be true or false', position)
+        if _OPTIONS[name] is not None and value != _OPTIONS[name]:
+            fail(f'%llguidance: "{name}": {json.dumps(value)} is not supported', position)
 
 
 def _is_list_of_names(value: Any) -> bool:

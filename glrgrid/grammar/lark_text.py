@@ -19,17 +19,20 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.lexer import PatternStr
 
 from ..errors import GrammarError
-from .ebnf import Alt, Alternative, Call, Literal, Name, Node, Range, Regex, Repeat, Seq
+from .ebnf import Alt, Alternative, And, Call, Embedded, Literal, Name, Node, Not, Range, Regex, Repeat, Seq
 from .ir import Position
+from .lark_blocks import Block, take_out
 
 __all__ = [
     "SHIPPED",
+    "Attribute",
     "Change",
     "Declare",
     "Definition",
     "Directive",
     "Ignore",
     "Import",
+    "Options",
     "fail",
     "is_terminal",
     "parse",
@@ -56,6 +59,13 @@ _TOKEN_WORDS = {
     "NUMBER": "a number",
     "PATH": "a grammar and a name (common.INT)",
     "DIRECTIVE": '"%glrgrid"',
+    "EMPTY": "an empty string",
+    "COUNTS": "counts ({2,4})",
+    "TOKEN": "a token",
+    "BLOCK": '"%json"',
+    "OPTIONS": '"%llguidance"',
+    "_COUNT": '"~" and a number',
+    "_NOT": '"~"',
     "_NL": "the end of the line",
     "_OR": '"|"',
     "$END": "the end of the text",
@@ -88,6 +98,23 @@ def fail(message: str, position: Position) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True)
+class Attribute:
+    """What stands in brackets after the name of a rule: ``lazy``, ``suffix="..."``."""
+
+    name: str
+    value: Node | Token | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``%llguidance``."""
+
+    number: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """A rule, template or terminal."""
 
@@ -96,6 +123,7 @@ class Definition:
     position: Position
     params: tuple[str, ...] = ()
     priority: int | None = None
+    attributes: tuple[Attribute, ...] = ()
     listed: bool = True
     """Stands in the text itself, or is imported by name; other definitions are parts of imported ones."""
 
@@ -154,12 +182,21 @@ class _Statements(Transformer[Token, Any]):
         return items
 
     def rule(self, items: list[Any]) -> Definition:
-        head, params, priority, body = items
-        return Definition(head.lstrip("!?"), body, position_of(head), params or (), priority)
+        head, params, attributes, priority, body = items
+        return Definition(
+            head.lstrip("!?"), body, position_of(head), params or (), priority, tuple(attributes or ())
+        )
 
     def terminal(self, items: list[Any]) -> Definition:
         head, priority, body = items
         return Definition(str(head), body, position_of(head), (), priority)
+
+    def attributes(self, items: list[Attribute]) -> list[Attribute]:
+        return items
+
+    def attribute(self, items: list[Any]) -> Attribute:
+        name, value = items
+        return Attribute(str(name), value, position_of(name))
 
     def params(self, items: list[Token]) -> tuple[str, ...]:
         return tuple(map(str, items))
@@ -213,10 +250,27 @@ class _Statements(Transformer[Token, Any]):
     def alternatives(self, items: list[Alternative]) -> Alt:
         return Alt(tuple(items))
 
+    def options(self, items: list[Token]) -> Options:
+        return Options(_mark(items[0])[1], position_of(items[0]))
+
     def alternative(self, items: list[Any]) -> Alternative:
-        *body, alias = items
-        position = position_of(alias) if alias else next(map(_position, body), None)
-        return Alternative(Seq(tuple(body)), str(alias) if alias else None, position)
+        *sequences, alias = items
+        body = sequences[0] if len(sequences) == 1 else Seq((And(tuple(sequences)),))
+        position = position_of(alias) if alias else _position(body)
+        return Alternative(body, str(alias) if alias else None, position)
+
+    def sequence(self, items: list[Node]) -> Seq:
+        return Seq(tuple(items))
+
+    def complement(self, items: list[Node]) -> Not:
+        return Not(items[0])
+
+    def token(self, items: list[Token]) -> NoReturn:
+        what = "other grammars (@name)" if items[0].startswith("@") else "tokens (<name>, <[id]>)"
+        fail(f"{items[0]}: {what} are not supported; write the text itself", position_of(items[0]))
+
+    def block(self, items: list[Token]) -> Embedded:
+        return Embedded(*_mark(items[0]), position_of(items[0]))
 
     def repeat(self, items: list[Any]) -> Node:
         item, operator = items
@@ -230,6 +284,16 @@ class _Statements(Transformer[Token, Any]):
             expected = f"expected 0 <= low <= high <= {MAX_COUNT:,}"
             fail(f"bad repetition ~{counts[0]}..{counts[1]}: {expected}", position_of(low))
         return Repeat(item, *counts)
+
+    def braced(self, items: list[Any]) -> Node:
+        item, token = items
+        low, comma, high = (part.strip() for part in token[1:-1].partition(","))
+        counts = (_count(low, token) if low else 0, _count(high, token) if high else None)
+        if not comma:
+            counts = (counts[0], counts[0])
+        if counts[1] is not None and counts[0] > counts[1]:
+            fail(f"bad repetition {token}: expected low <= high", position_of(token))
+        return _repeat(item, *counts) if counts in ((0, 1), (0, None), (1, None)) else Repeat(item, *counts)
 
     def maybe(self, items: list[Node]) -> Node:
         return _repeat(items[0], 0, 1)
@@ -266,6 +330,18 @@ class _Statements(Transformer[Token, Any]):
         return Call(str(name), tuple(args), position_of(name))
 
 
+def _mark(token: Token) -> tuple[str, int]:
+    """Kind and number of a block that was taken out."""
+    kind, number = token[1:-1].split("<")
+    return kind, int(number)
+
+
+def _count(digits: str, token: Token) -> int:
+    if len(digits) > 10 or int(digits) > MAX_COUNT:
+        fail(f"bad repetition {token[:40]}: expected at most {MAX_COUNT:,}", position_of(token))
+    return int(digits)
+
+
 def _number(token: Token) -> int:
     if len(token) > 10:
         fail(f"number {token[:10]}... is too large", position_of(token))
@@ -293,6 +369,10 @@ def _position(node: Node) -> Position | None:
         return node.items[0].position
     if isinstance(node, Seq):
         return _position(node.items[0]) if node.items else None
+    if isinstance(node, And):
+        return _position(node.items[0])
+    if isinstance(node, Not):
+        return _position(node.item)
     return node.position
 
 
@@ -335,14 +415,15 @@ def _parser() -> Lark:
     return Lark(meta, parser="lalr", transformer=_Statements())
 
 
-def parse(text: str) -> list[Any]:
-    """Statements of a grammar text, in order: definitions, changes, imports, and so on."""
+def parse(text: str) -> tuple[list[Any], list[Block]]:
+    """Statements of a grammar text, in order: definitions, changes, imports, and so on; and its blocks."""
+    text, blocks = take_out(text)
     try:
         statements: Any = _parser().parse(text + "\n")
     except UnexpectedInput as error:
         raise _syntax_error(error, text) from None
     _check_nesting(statements)
-    return list(statements)
+    return list(statements), blocks
 
 
 def _syntax_error(error: UnexpectedInput, text: str) -> GrammarError:
@@ -385,7 +466,9 @@ def _check_nesting(statements: Iterable[Any]) -> None:
                 work.extend(
                     (item, level + 1) for alternative in node.items for item in alternative.body.items
                 )
-            elif isinstance(node, Repeat):
+            elif isinstance(node, (Repeat, Not)):
                 work.append((node.item, level + 1))
+            elif isinstance(node, And):
+                work.extend((item, level + 1) for sequence in node.items for item in sequence.items)
             elif isinstance(node, Call):
                 work.extend((argument, level + 1) for argument in node.args)

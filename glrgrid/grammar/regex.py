@@ -25,7 +25,17 @@ import numpy as np
 from ..errors import GrammarError
 from .ir import Expr, Position
 
-__all__ = ["Outline", "from_literal", "from_pattern", "from_range", "is_nullable", "measure", "outline"]
+__all__ = [
+    "Outline",
+    "from_class",
+    "from_literal",
+    "from_pattern",
+    "from_range",
+    "is_nullable",
+    "measure",
+    "outline",
+    "render",
+]
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -72,7 +82,9 @@ _CATEGORIES = {
 }
 
 
-def from_pattern(pattern: str, flags: str = "", position: Position | None = None) -> Expr:
+def from_pattern(
+    pattern: str, flags: str = "", position: Position | None = None, whole: bool = False
+) -> Expr:
     """Translate a Python regular expression.
 
     Parameters
@@ -83,6 +95,9 @@ def from_pattern(pattern: str, flags: str = "", position: Position | None = None
         Letters out of ``imsxua``.
     position : (int, int), optional
         Line and column that errors quote.
+    whole : bool
+        The pattern is not a part of something, but describes whole texts. Anchors at its ends then say what holds
+        anyway, and lazy quantifiers what greedy ones do.
 
     Returns
     -------
@@ -101,7 +116,7 @@ def from_pattern(pattern: str, flags: str = "", position: Position | None = None
         )
     try:
         parsed = _parser.parse(pattern, sum(int(re.RegexFlag[f.upper()]) for f in set(flags)))
-        return _sequence(parsed, int(parsed.state.flags))
+        return _sequence(parsed, int(parsed.state.flags), (True, True) if whole else None)
     except _Unsupported as error:
         raise GrammarError(
             f"regular expression /{pattern}/ uses {error}, which has no plain regular equivalent; "
@@ -148,6 +163,64 @@ def _both_cases(letter: str) -> Expr:
 def from_range(low: str, high: str) -> Expr:
     """Translate ``"a".."z"``."""
     return ("class", _normalize([(ord(low), ord(high))]))
+
+
+def from_class(ranges: Iterable[tuple[int, int]], negated: bool = False) -> Expr:
+    """One code point out of inclusive ranges, or of none of them."""
+    chosen = _normalize(ranges)
+    if negated:
+        chosen = _complement(chosen)
+    if len(chosen) == 1 and chosen[0][0] == chosen[0][1]:
+        return ("lit", chr(chosen[0][0]))
+    return ("class", chosen) if chosen else ("alt", ())
+
+
+def render(expr: Expr, limit: int = 40) -> str:
+    """An expression as a regular expression for people, cut to some forty characters."""
+    text = _rendered(expr, limit + 1)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _rendered(expr: Expr, limit: int) -> str:
+    tag, *args = expr
+    if tag == "lit":
+        text: str = args[0]
+        return re.escape(text[:limit]).replace("\\ ", " ").replace("\\\n", "\\n").replace("\\\t", "\\t")
+    if tag == "bytes":
+        return "".join(f"\\x{byte:02x}" for byte in args[0][:limit])
+    if tag in ("class", "byteclass"):
+        others = _complement(args[0]) if tag == "class" else args[0]
+        negated = tag == "class" and len(others) < len(args[0])
+        if negated and not others:
+            return "."
+        shown = (
+            "-".join(map(_class_character, dict.fromkeys(p)))
+            for p in (others if negated else args[0])[:limit]
+        )
+        return f"[{'^' * negated}{''.join(shown)}]"
+    if tag in ("cat", "alt", "and"):
+        text = ""
+        for item in args[0]:
+            if len(text) > limit:
+                break
+            part = _rendered(item, limit)
+            part = f"({part})" if tag != "alt" and item[0] in ("alt", "and") else part
+            text += ({"alt": "|", "and": "&"}.get(tag, "") if text else "") + part
+        return text
+    inner = _rendered(args[0], limit)
+    if not (args[0][0] in ("class", "byteclass") or (args[0][0] == "lit" and len(args[0][1]) == 1)):
+        inner = f"({inner})"
+    if tag == "not":
+        return f"~{inner}"
+    low, high = args[1], args[2]
+    counts = {(0, None): "*", (1, None): "+", (0, 1): "?"}
+    return inner + counts.get((low, high), f"{{{low},{'' if high is None else high}}}")
+
+
+def _class_character(code: int) -> str:
+    """A code point inside of brackets."""
+    character = chr(code)
+    return character if character.isprintable() and character not in "[]^-\\" else f"\\x{code:02x}"
 
 
 def is_nullable(expr: Expr) -> bool:
@@ -259,11 +332,29 @@ class _Unsupported(Exception):
     """Carries the name of the refused construct."""
 
 
-def _sequence(items: Iterable[Any], flags: int) -> Expr:
-    return _cat([_item(op.name, argument, flags) for op, argument in items])
+_Edges = tuple[bool, bool] | None
+"""Whether nothing comes before and after, in a pattern of whole texts."""
 
 
-def _item(op: str, argument: Any, flags: int) -> Expr:
+def _sequence(items: Iterable[Any], flags: int, edges: _Edges) -> Expr:
+    found = [(op.name, argument) for op, argument in items]
+    if edges is not None:
+        while edges[0] and found and _is_anchor(found[0], "AT_BEGINNING"):
+            del found[0]
+        while edges[1] and found and _is_anchor(found[-1], "AT_END"):
+            del found[-1]
+    inside = [
+        edges and (edges[0] and index == 0, edges[1] and index == len(found) - 1)
+        for index in range(len(found))
+    ]
+    return _cat([_item(op, argument, flags, e) for (op, argument), e in zip(found, inside, strict=True)])
+
+
+def _is_anchor(item: tuple[str, Any], name: str) -> bool:
+    return item[0] == "AT" and item[1].name in (name, f"{name}_STRING")
+
+
+def _item(op: str, argument: Any, flags: int, edges: _Edges) -> Expr:
     if op in ("LITERAL", "NOT_LITERAL"):
         return _characters([("LITERAL", argument)], op == "NOT_LITERAL", flags)
     if op == "ANY":
@@ -272,16 +363,16 @@ def _item(op: str, argument: Any, flags: int) -> Expr:
         items = [(kind.name, value) for kind, value in argument]
         return _characters([i for i in items if i[0] != "NEGATE"], ("NEGATE", None) in items, flags)
     if op == "BRANCH":
-        return ("alt", tuple(_sequence(branch, flags) for branch in argument[1]))
+        return ("alt", tuple(_sequence(branch, flags, edges) for branch in argument[1]))
     if op == "SUBPATTERN":
         _, added, removed, body = argument
         if added & _TYPE_FLAGS:
             flags &= ~_TYPE_FLAGS
-        return _sequence(body, (flags | added) & ~removed)
-    if op == "MAX_REPEAT":
+        return _sequence(body, (flags | added) & ~removed, edges)
+    if op == "MAX_REPEAT" or (op == "MIN_REPEAT" and edges is not None):
         low, high, body = argument
         high = None if high == _parser.MAXREPEAT else int(high)
-        return ("repeat", _sequence(body, flags), int(low), high)
+        return ("repeat", _sequence(body, flags, edges and (False, False)), int(low), high)
     raise _Unsupported(_REFUSED.get(argument.name if op == "AT" else op, op))
 
 

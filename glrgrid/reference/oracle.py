@@ -144,7 +144,9 @@ class Oracle:
             raise ValueError("fallback and contextual lexing are defined on the LR table")
         self.parser: Parser = EarleyParser(self.cfg) if parser == "earley" else LrParser(self.cfg)
         self._everything: Universe = frozenset(range(len(ir.terminals)))
-        self._always = self.lexer.ignored | {t for t, terminal in enumerate(ir.terminals) if terminal.reject}
+        self._everywhere = self.lexer.ignored | {
+            t for t, terminal in enumerate(ir.terminals) if terminal.reject
+        }
         self.liveness = Liveness(
             self.cfg, self.lexer, self.universe(self.parser.start()), self._universes_after
         )
@@ -156,13 +158,18 @@ class Oracle:
         if not self.contextual:
             return self._everything
         assert isinstance(self.parser, LrParser)
-        return self.parser.row(stack) | self._always
+        return self._with_ignored(self.parser.row(stack))
 
     def _universes_after(self, terminal: int) -> Iterable[Universe]:
         if not self.contextual:
             return [self._everything] if terminal in self.cfg.usable else []
         assert isinstance(self.parser, LrParser)
-        return [row | self._always for row in self.parser.rows_after(terminal)]
+        return [self._with_ignored(row) for row in self.parser.rows_after(terminal)]
+
+    def _with_ignored(self, row: Universe) -> Universe:
+        """A row with the ignored and reject terminals that belong to no part, or to that of another one."""
+        scopes = {self.ir.terminals[t].scope for t in row if t < len(self.ir.terminals)} | {None}
+        return row | {t for t in self._everywhere if self.ir.terminals[t].scope in scopes}
 
     def start(self) -> State:
         """Return the state before any byte."""

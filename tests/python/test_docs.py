@@ -21,7 +21,7 @@ MODULES = sorted(
 
 
 def check(examples: doctest.DocTest) -> int:
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     report: list[str] = []
     results = runner.run(examples, out=report.append)
     assert results.failed == 0, "".join(report)

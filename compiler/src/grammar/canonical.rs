@@ -21,7 +21,11 @@ pub fn to_json(grammar: &Grammar) -> String {
             Some(index) => out.format(format_args!("{index}")),
             None => out.raw("null"),
         };
-        out.position(t.position).raw("}");
+        out.position(t.position);
+        if let Some(scope) = t.scope {
+            out.format(format_args!(",\"scope\":{scope}"));
+        }
+        out.raw("}");
     });
     out.raw("],\"nonterminals\":[");
     out.list(&grammar.nonterminals, |out, n| {

@@ -140,6 +140,10 @@ pub struct Terminal {
     pub reject: bool,
     /// Terminal whose action is used in LR states where this one has none.
     pub fallback: Option<TerminalId>,
+    /// The part of the grammar it belongs to: an ignored or reject terminal then takes part only where another of its part
+    /// can begin.
+    #[serde(default)]
+    pub scope: Option<u32>,
     /// 1-based line and column in the grammar text.
     pub position: Option<(u32, u32)>,
 }

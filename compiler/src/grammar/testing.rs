@@ -16,6 +16,7 @@ pub fn terminal(name: &str) -> Terminal {
         ignored: false,
         reject: false,
         fallback: None,
+        scope: None,
         position: None,
     }
 }

@@ -155,6 +155,7 @@ impl<'a> Emitter<'a> {
             ignored: false,
             reject: false,
             fallback: None,
+            scope: None,
             position: None,
         });
         id

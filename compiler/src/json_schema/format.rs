@@ -53,6 +53,7 @@ fn minimal(language: &Expr) -> Option<Expr> {
         ignored: false,
         reject: false,
         fallback: None,
+        scope: None,
         position: None,
     };
     let dfa = LexerDfa::build(&[terminal], &[0], false, &LexerLimits::default()).ok()?;

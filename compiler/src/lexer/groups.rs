@@ -1,7 +1,7 @@
 //! Lexer groups: which LR states share a lexer.
 //!
 //! In `basic` mode all do. In `contextual` mode the terminals that take part in a lexeme are those of the row of the LR
-//! state on top when it starts, with the ignored and the reject terminals: states with equal rows share a lexer, and rows
+//! state on top when it starts, with the ignored and the reject terminals (of the parts these belong to): states with equal rows share a lexer, and rows
 //! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
 use super::{DEAD, LexerDfa, LexerError, LexerLimits, sharing};
@@ -30,11 +30,10 @@ impl Groups {
 
     /// Groups of the rows of the states in which a lexeme can start, coloured in state order. If not `shared`, one group for
     /// each distinct row.
-    fn contextual(terminals: &[Terminal], table: &LrTable, shared: bool) -> Self {
-        let mut always = vec![0; bits::words(table.terminal_count + 1)];
-        for (t, _) in terminals.iter().enumerate().filter(|(_, t)| t.ignored || t.reject) {
-            bits::insert(&mut always, t as u32);
-        }
+    pub(crate) fn contextual(terminals: &[Terminal], table: &LrTable, shared: bool) -> Self {
+        let everywhere: Vec<u32> = (0..terminals.len() as u32)
+            .filter(|&t| terminals[t as usize].ignored || terminals[t as usize].reject)
+            .collect();
         let mut of_state = vec![0; table.state_count];
         let mut rows: Vec<Vec<u64>> = Vec::new();
         let mut ids: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
@@ -42,9 +41,14 @@ impl Groups {
             if state != 0 && !matches!(table.accessing[state as usize], Some(Symbol::T(_))) {
                 continue;
             }
-            let mut row = always.clone();
-            for &t in table.row_terminals(state).iter().filter(|&&t| (t as usize) < table.terminal_count) {
-                bits::insert(&mut row, t);
+            let mut row = vec![0; bits::words(table.terminal_count + 1)];
+            let own = table.row_terminals(state).iter().filter(|&&t| (t as usize) < table.terminal_count);
+            own.clone().for_each(|&t| bits::insert(&mut row, t));
+            for &t in &everywhere {
+                let scope = terminals[t as usize].scope;
+                if scope.is_none() || own.clone().any(|&t| terminals[t as usize].scope == scope) {
+                    bits::insert(&mut row, t);
+                }
             }
             of_state[state as usize] = *ids.entry(row).or_insert_with_key(|row| {
                 rows.push(row.clone());

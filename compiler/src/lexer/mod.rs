@@ -21,6 +21,7 @@
 //! cuts off. Bounded repeats are copied; counters that would keep `{0,65535}` small are not done here.
 
 mod boolean;
+mod cuts;
 mod determinize;
 mod groups;
 mod json_class;
@@ -33,6 +34,8 @@ mod tests;
 mod utf8;
 mod watched;
 
+pub use cuts::Cut;
+pub(crate) use cuts::{find as find_cuts, shortest_text};
 pub use groups::{GroupedDfa, Groups};
 pub use separability::{Findings, Report, build_watched};
 pub use watched::{

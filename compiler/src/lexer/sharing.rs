@@ -12,7 +12,7 @@
 //! candidates of R. If a proper prefix of y is a word of R, no terminal of U∖R is left. So the same continuations end as a
 //! candidate r in both lexers. Whether r is a trap is asked of the rows that shifting r leads to
 //! ([`TerminalFacts::after`](super::TerminalFacts)), terminal by terminal, not of the union those rows share: by induction
-//! over the removal of traps live sets agree on R. Ignored and reject terminals are in every row.
+//! over the removal of traps live sets agree on R. Rows that share have the same ignored terminals, which need no action.
 //!
 //! The rules are decided for pairs: of words by looking up prefixes, of a word and an automaton by running it, of automata
 //! on their product. A pair whose product has more states than the two have together is kept apart as well, so that lexers
@@ -37,9 +37,11 @@ pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Ve
         bits::unite(&mut used, row);
     }
     let disturbs = Pairs::disturbances(terminals, &used);
+    let mut ignored = vec![0; used.len()];
+    bits::iter(&used).filter(|&t| terminals[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
     let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
     let colour = |row: &Vec<u64>| {
-        let mut disturbing = vec![0; row.len()];
+        let mut disturbing = ignored.clone();
         for t in bits::iter(row) {
             disturbs[t as usize].iter().for_each(|&f| bits::insert(&mut disturbing, f));
         }

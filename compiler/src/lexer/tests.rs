@@ -15,6 +15,7 @@ fn terminal(name: &str, expr: Expr, priority: i32, literal: bool) -> Terminal {
         ignored: false,
         reject: false,
         fallback: None,
+        scope: None,
         position: None,
     }
 }

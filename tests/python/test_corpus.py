@@ -1,0 +1,141 @@
+"""The corpus: grammars in every dialect, texts they accept, and where others are refused.
+
+A row of ``tests/corpus/*.toml`` has a ``name``, a ``dialect``, the ``grammar`` (text, or a list of choices), ``accept``
+(texts) and ``refuse`` (``text``, ``at``: the number of bytes that are taken before the first that no sentence can have
+there; the length of the text where it is only unfinished). ``lexers`` lists those for which the row holds, where the
+dialect has a choice; ``source`` names the public report that describes the case, in our own words. A row with ``error``
+instead of texts is refused with a message that contains it, at ``line`` and ``column`` where they are given.
+
+Every row is run in every mode of ``MODES``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import glrgrid as gg
+
+FOLDER = Path(__file__).parents[1] / "corpus"
+VOCAB = gg.Vocab.default()
+BYTE_IDS = {token[0]: index for index, token in enumerate(VOCAB.tokens) if token and len(token) == 1}
+
+READERS: dict[str, Callable[..., gg.Grammar]] = {
+    "choices": gg.Grammar.from_choices,
+    "gbnf": gg.Grammar.from_gbnf,
+    "lark": gg.Grammar.from_lark,
+    "regex": gg.Grammar.from_regex,
+}
+LEXERS = {"lark": ("basic", "contextual")}
+"""Dialects in which the lexer can be chosen."""
+
+
+def fresh(grammar: gg.Grammar) -> gg.CompiledGrammar:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gg.CompileWarning)
+        return gg.compile(grammar, VOCAB)
+
+
+def reloaded(grammar: gg.Grammar) -> gg.CompiledGrammar:
+    return gg.load(fresh(grammar).to_bytes(), VOCAB)
+
+
+def lazy(grammar: gg.Grammar) -> gg.CompiledGrammar:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gg.CompileWarning)
+        return gg.compile(grammar, VOCAB, mode="lazy")
+
+
+MODES: dict[str, Callable[[gg.Grammar], gg.CompiledGrammar]] = {
+    "aot": fresh,
+    "reloaded": reloaded,
+    "lazy": lazy,
+}
+
+
+def load_rows() -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = {}
+    for file in sorted(FOLDER.glob("*.toml")):
+        for row in tomllib.loads(file.read_text("utf-8"))["grammar"]:
+            if "dialect" in row:
+                name = f"{file.stem}: {row['name']}"
+                assert name not in rows, name
+                rows[name] = row
+    return rows
+
+
+ROWS = load_rows()
+RUN = [name for name, row in ROWS.items() if "error" not in row]
+REFUSED = [name for name, row in ROWS.items() if "error" in row]
+
+
+@cache
+def read(name: str, lexer: str | None) -> gg.Grammar:
+    row = ROWS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gg.GrammarWarning)
+        options = {} if lexer is None else {"lexer": lexer}
+        return READERS[row["dialect"]](row["grammar"], **options)
+
+
+def cases() -> Iterator[tuple[str, str | None, str]]:
+    for name in RUN:
+        lexers = LEXERS.get(ROWS[name]["dialect"], (None,))
+        for lexer in ROWS[name].get("lexers", lexers):
+            for mode in MODES:
+                yield name, lexer, mode
+
+
+@pytest.mark.parametrize(("name", "lexer", "mode"), list(cases()))
+def test_row(name: str, lexer: str | None, mode: str) -> None:
+    row = ROWS[name]
+    compiled = MODES[mode](read(name, lexer))
+    for text in row.get("accept", ()):
+        check_accepted(compiled, text)
+    for refused in row.get("refuse", ()):
+        check_refused(compiled, refused["text"], refused["at"])
+
+
+def check_accepted(compiled: gg.CompiledGrammar, text: str) -> None:
+    data = text.encode()
+    matcher = gg.Matcher(compiled)
+    assert matcher.accept_bytes(data) == len(data), text
+    assert matcher.is_accepting() and matcher.mask()[VOCAB.eos_ids[0]], text
+    by_tokens = gg.Matcher(compiled)
+    for byte in data:
+        assert by_tokens.mask()[BYTE_IDS[byte]] and by_tokens.accept_token(BYTE_IDS[byte]), text
+    assert by_tokens.mask().tolist() == matcher.mask().tolist(), text
+
+
+def check_refused(compiled: gg.CompiledGrammar, text: str, at: int) -> None:
+    data = text.encode()
+    matcher = gg.Matcher(compiled)
+    assert matcher.accept_bytes(data) == at, text
+    if at == len(data):
+        assert not matcher.is_accepting() and not matcher.mask()[VOCAB.eos_ids[0]], text
+    else:
+        assert not matcher.mask()[BYTE_IDS[data[at]]], text
+        assert not matcher.accept_token(BYTE_IDS[data[at]]), text
+    assert matcher.mask().any(), text
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_grammar(name: str) -> None:
+    row = ROWS[name]
+    with pytest.raises(gg.GrammarError) as caught:
+        fresh(read(name, None))
+    assert row["error"] in str(caught.value)
+    if "line" in row:
+        assert (caught.value.line, caught.value.column) == (row["line"], row["column"])
+
+
+def test_rows_are_complete():
+    for name, row in ROWS.items():
+        assert row["dialect"] in READERS, name
+        assert ("error" in row) != bool(row.get("accept") and row.get("refuse")), name
