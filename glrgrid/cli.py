@@ -1,6 +1,7 @@
 """The command line: compile a grammar, and look at what was compiled.
 
-``glrgrid compile GRAMMAR -t TOKENIZER -o ARTIFACT`` makes an artifact, ``glrgrid inspect ARTIFACT`` says what is in it,
+``glrgrid lint GRAMMAR`` says what is wrong with a grammar, ``glrgrid compile GRAMMAR -t TOKENIZER -o ARTIFACT``
+makes an artifact, ``glrgrid inspect ARTIFACT`` says what is in it,
 ``glrgrid mask ARTIFACT -t TOKENIZER --prefix TEXT`` what may come next, ``glrgrid check ARTIFACT FILE -t TOKENIZER``
 whether it accepts a text.
 
@@ -38,6 +39,7 @@ from . import (
     __version__,
     _native,
     compile,
+    dialects,
     grammars,
     load,
 )
@@ -67,6 +69,13 @@ app = typer.Typer(
 )
 
 
+GrammarArgument = Annotated[
+    str, typer.Argument(help="A grammar's file, or the name of a bundled grammar.", metavar="GRAMMAR")
+]
+DialectOption = Annotated[
+    str | None,
+    typer.Option(help=f"One of {', '.join(dialects.DIALECTS)}; default: what the file looks like."),
+]
 TokenizerOption = Annotated[
     str,
     typer.Option(
@@ -105,20 +114,20 @@ def _options(
 
 @app.command("compile")
 def compile_command(
-    grammar: Annotated[
-        str, typer.Argument(help="A .lark file, a JSON Schema in a .json file, or the name of a bundled grammar.", metavar="GRAMMAR")
-    ],
+    grammar: GrammarArgument,
     tokenizer: TokenizerOption,
     output: Annotated[Path, typer.Option("--output", "-o", help="The artifact to write.")],
     lexer: Annotated[
         str | None, typer.Option(help="How lexemes are cut; default: what the grammar says.")
     ] = None,
-    start: Annotated[str, typer.Option(help="Start rule.")] = "start",
+    start: Annotated[str | None, typer.Option(help="Start rule; default: the dialect's.")] = None,
+    dialect: DialectOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as one JSON object.")] = False,
 ) -> None:
     """Compile a grammar for a tokenizer and write the artifact."""
     with _one_line_errors(), _one_line_warnings():
-        parsed = _grammar(grammar, start, lexer)
+        text = _grammar_text(grammar)
+        parsed = _read(text, dialect or dialects.detect(text, grammar), start=start, lexer=lexer)
         vocab = _vocab(tokenizer)
         with _progress_bar() as progress:
             compiled = compile(parsed, vocab, progress=progress)
@@ -131,6 +140,27 @@ def compile_command(
         print(json.dumps(_report(grammar, tokenizer, output, compiled), indent=2))
     else:
         _print_tables(output, compiled)
+
+
+@app.command("lint")
+def lint_command(
+    grammar: GrammarArgument,
+    dialect: DialectOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is wrong with a grammar, and how large it is."""
+    with _one_line_errors():
+        text = _grammar_text(grammar)
+        chosen = dialect or dialects.detect(text, grammar)
+        if chosen not in dialects.DIALECTS:
+            _read(text, chosen)
+        report = dialects.lint(text, chosen)
+    if as_json:
+        print(json.dumps(report, indent=2))
+    else:
+        _print_linted(grammar, report)
+    if report["errors"]:
+        raise typer.Exit(1)
 
 
 @app.command("mask")
@@ -210,6 +240,15 @@ def inspect_command(
                 print(json.dumps(report, indent=2))
             else:
                 _print_inspected(artifact, report)
+
+
+def _read(text: str, dialect: str, **options: str | None) -> Grammar:
+    """Read a grammar; options that are not given are left to the dialect, which must have the others."""
+    given = {name: value for name, value in options.items() if value is not None}
+    known = {"lark": {"start", "lexer"}, "gbnf": {"start"}}.get(dialect, set())
+    for name in given.keys() - known:
+        raise GrammarError(f"grammars in {dialect} have no --{name}; leave it out")
+    return dialects.read(text, dialect, **given)
 
 
 def _vocab(tokenizer: str) -> Vocab:
@@ -315,6 +354,23 @@ def _print_position(file: str, data: bytes, at: int, verdict: str) -> None:
     print("  " + " " * len(shown) + "^")
 
 
+def _print_linted(grammar: str, report: dict[str, Any]) -> None:
+    print(f"{grammar}: {report['dialect']}")
+    for error in report["errors"]:
+        print(f"error: {error['message']}")
+    for message in report["warnings"]:
+        print(f"warning: {message}")
+    for conflict in report["conflicts"]:
+        print(
+            f"conflict: after {json.dumps(conflict['example'], ensure_ascii=False)}: {' | '.join(conflict['actions'])}"
+        )
+    more = report["sizes"].get("lr_conflicts", 0) - len(report["conflicts"])
+    if more > 0:
+        print(f"conflict: and {more:,} more")
+    if report["sizes"]:
+        print(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in report["sizes"].items()))
+
+
 def _print_inspected(artifact: Path, report: dict[str, Any]) -> None:
     console = Console(highlight=False)
     total: int = report["artifact_bytes"]
@@ -335,15 +391,6 @@ def _print_inspected(artifact: Path, report: dict[str, Any]) -> None:
     console.print(f"terminals: {', '.join(report['terminals'])}", soft_wrap=True, markup=False)
 
 
-def _grammar(name: str, start: str, lexer: str | None) -> Grammar:
-    """A Lark grammar, or a JSON Schema if the file is called .json."""
-    if Path(name).suffix.lower() != ".json":
-        return Grammar.from_lark(_grammar_text(name), start=start, lexer=lexer)
-    if start != "start" or lexer is not None:
-        raise GrammarError(f"{name}: --start and --lexer are about Lark grammars; a JSON Schema has neither")
-    return Grammar.from_json_schema(_grammar_text(name))
-
-
 def _grammar_text(name: str) -> str:
     """The text of a bundled grammar or of a file; the bundled one wins, ``./name`` is always a file."""
     known = grammars.names()
@@ -358,7 +405,7 @@ def _grammar_text(name: str) -> str:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise GrammarError(f"{name}: cannot be read: {reason}; pass a .lark or .json file") from error
+        raise GrammarError(f"{name}: cannot be read: {reason}; pass a grammar's file") from error
 
 
 def _report(grammar: str, tokenizer: str, output: Path, compiled: CompiledGrammar) -> dict[str, Any]:

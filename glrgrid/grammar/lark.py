@@ -38,7 +38,7 @@ from .ebnf import (
     Seq,
     find_useless,
 )
-from .ir import Expr, GrammarIR, Position, Terminal
+from .ir import Expr, GrammarIR, Position, Production, Terminal
 from .lark_blocks import Block
 from .lark_module import Module, closest, collect, position_inside
 from .lark_text import Attribute, Definition, fail, is_terminal, parse
@@ -516,7 +516,8 @@ class _Compiler:
         yield from lark_warnings.overtaken(self._terminals)
         nonterminals = self._lowering.nonterminals
         dead = {i for i, t in enumerate(self._terminals) if t.ignored or t.reject}
-        barren, unreachable = find_useless(start, len(nonterminals), self._lowering.productions, dead)
+        productions = self._lowering.productions + tuple(Production(place, (), "") for place in self._parts)
+        barren, unreachable = find_useless(start, len(nonterminals), productions, dead)
         if start in barren:
             name, position = nonterminals[start].name, nonterminals[start].position
             why = "every alternative needs itself, or a terminal that is ignored or rejected"

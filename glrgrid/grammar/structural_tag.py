@@ -196,8 +196,6 @@ class _Reader:
         if not ends or not all(isinstance(text, str) for text in ends):
             _fail("expected a text or a list of texts; end tokens are not supported", f"{place}/end")
         stops = tuple(text for text in ends if text)
-        if not stops and _is_unlimited(value["content"]):
-            _fail("free text needs an end that is not empty", f"{place}/end")
         after = alt(("lit", text) for text in ends)
         return cat((("lit", begin[without:]), self.then(value["content"], f"{place}/content", stops, after)))
 

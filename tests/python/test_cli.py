@@ -288,3 +288,68 @@ def test_version():
     result = run("--version")
     assert result.exit_code == 0
     assert result.stdout == f"glrgrid {gg.__version__}\n"
+
+
+def test_lint_says_what_is_wrong(tmp_path):
+    file = tmp_path / "grammar.lark"
+    file.write_text(INSEPARABLE)
+    result = run("lint", file)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"{file}: lark"
+    assert any(line.startswith('warning: rule "unused"') for line in lines)
+    assert any("can no longer be separated from a following B" in line for line in lines)
+    assert "lr states" in lines[-1] and "0 lr conflicts" in lines[-1]
+
+
+def test_lint_shows_conflicts_with_an_example(tmp_path):
+    file = tmp_path / "g.lark"
+    file.write_text('start: s\ns: "if" s | "if" s "else" s | "x"\n%ignore " "')
+    report = json.loads(run("lint", file, "--json").stdout)
+    assert report["dialect"] == "lark"
+    assert report["errors"] == [] and report["sizes"]["lr_conflicts"] == 1
+    assert report["conflicts"] == [
+        {"before": ["IF", "s"], "next": "ELSE", "example": "if x else", "actions": ["shift", "s: IF s"]}
+    ]
+    assert 'conflict: after "if x else": shift | s: IF s' in run("lint", file).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "dialect"),
+    [
+        ("g.gbnf", 'root ::= "a"', "gbnf"),
+        ("g.txt", 'root ::= "a"', "gbnf"),
+        ("g.txt", 'start: "a"', "lark"),
+        ("g.regex", "a:b", "regex"),
+        ("g.txt", "[a-z]+", "regex"),
+        ("g.json", '["yes", "no"]', "choices"),
+        ("g.json", '{"type": "integer"}', "json_schema"),
+        ("g.json", '{"type": "structural_tag", "format": {"type": "any_text"}}', "structural_tag"),
+        ("g.json", '{"structures": [], "triggers": []}', "structural_tag"),
+    ],
+)
+def test_dialects_are_told_apart(tmp_path, name, text, dialect):
+    file = tmp_path / name
+    file.write_text(text)
+    assert run("lint", file).stdout.startswith(f"{file}: {dialect}\n")
+
+
+def test_lint_of_a_refused_grammar(tmp_path):
+    file = tmp_path / "g.gbnf"
+    file.write_text('root ::= "a" missing')
+    result = run("lint", file)
+    assert result.exit_code == 1
+    assert 'error: undefined rule "missing" (line 1, column 14)' in result.stdout
+    report = json.loads(run("lint", file, "--json").stdout)
+    assert (report["errors"][0]["line"], report["errors"][0]["column"]) == (1, 14)
+    check_refused(run("lint", file, "--dialect", "ebnf"), 'unknown dialect "ebnf"', "gbnf")
+
+
+def test_compile_reads_other_dialects(tmp_path):
+    file, output = tmp_path / "g.gbnf", tmp_path / "g.glrgrid"
+    file.write_text('other ::= "(" other? ")"')
+    assert compile_to(output, file, "--start", "other").exit_code == 0
+    matcher = gg.Matcher(gg.load(output, gg.Vocab.default()))
+    assert matcher.accept_bytes(b"(())") == 4 and matcher.is_accepting()
+    check_refused(compile_to(output, file, "--lexer", "basic"), "grammars in gbnf have no --lexer")
+    check_refused(compile_to(output, file), 'rule "root", where the output begins, is not defined')
