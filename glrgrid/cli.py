@@ -426,6 +426,7 @@ def _print_tables(output: Path, compiled: CompiledGrammar) -> None:
     stages: dict[str, float] = stats.pop("milliseconds")
     sections: dict[str, int] = stats.pop("section_bytes")
     total: int = stats.pop("artifact_bytes")
+    del stats["peak_bytes"]
 
     rows = [(stage, f"{ms:,.1f}") for stage, ms in stages.items()]
     rows.append(("total", f"{sum(stages.values()):,.1f}"))

@@ -4,7 +4,7 @@ use crate::error::{self, guard};
 use crate::schema::SchemaGrammar;
 use crate::vocab::Vocab;
 use compiler::vocab::Trie;
-use compiler::{Budget, CompileError, Config, Schedule, Source, Stats};
+use compiler::{Budget, Config, Schedule, Source, Stats};
 use dwa_runtime::artifact::Buffer;
 use dwa_runtime::{ArtifactError, Compiled};
 use pyo3::prelude::*;
@@ -237,57 +237,6 @@ pub fn compile(
         });
         let compiled = compiled.map_err(error::artifact)?;
         Ok(CompiledGrammar { inner: Arc::new(compiled), stats: artifact.stats, warnings: artifact.warnings })
-    })
-}
-
-/// A text, the terminal that should end there, what can match more, and what follows.
-type Cut<'py> = (Bound<'py, PyBytes>, u32, u32, u32);
-
-/// Where the longest match could cut a sentence elsewhere than the grammar does; or, if that cannot be told with automata of
-/// `max_states` states, the name of the terminal that is too large, empty if it is all of them together.
-#[pyfunction]
-pub fn find_cuts<'py>(py: Python<'py>, ir: String, max_states: usize) -> PyResult<(Vec<Cut<'py>>, Option<String>)> {
-    use compiler::lexer::{LexerError, LexerLimits};
-    guard(|| {
-        let limits = LexerLimits {
-            max_nfa_states: 16 * max_states,
-            max_dfa_states: max_states,
-            max_subset_elements: 64 * max_states,
-        };
-        match py.detach(|| compiler::find_cuts(&Source::read(ir)?, &limits)) {
-            Ok(cuts) => {
-                let cuts =
-                    cuts.into_iter().map(|c| (PyBytes::new(py, &c.text), c.terminal, c.longer, c.follower)).collect();
-                Ok((cuts, None))
-            }
-            Err(CompileError::Lexer {
-                error: LexerError::DfaStates { terminal, .. } | LexerError::SubsetElements { terminal, .. },
-                ..
-            }) => Ok((Vec::new(), Some(terminal.unwrap_or_default()))),
-            Err(CompileError::Lexer {
-                error: LexerError::RepeatTooLarge { terminal, .. } | LexerError::NfaStates { terminal, .. },
-                ..
-            }) => Ok((Vec::new(), Some(terminal))),
-            Err(error) => Err(error::compile(error)),
-        }
-    })
-}
-
-/// What can be said about a grammar without a vocabulary.
-#[pyfunction]
-pub fn lint<'py>(py: Python<'py>, ir: String, max_conflicts: usize) -> PyResult<Bound<'py, PyDict>> {
-    guard(|| {
-        let found = py.detach(|| compiler::lint::lint(&Source::read(ir)?, max_conflicts)).map_err(error::compile)?;
-        let (report, sizes) = (PyDict::new(py), PyDict::new(py));
-        for (what, count) in &found.stats.sizes {
-            sizes.set_item(what, count)?;
-        }
-        report.set_item("sizes", sizes)?;
-        report.set_item("warnings", found.warnings)?;
-        let conflicts: Vec<_> =
-            found.conflicts.into_iter().map(|c| (c.before, c.next, PyBytes::new(py, &c.example), c.actions)).collect();
-        report.set_item("conflicts", conflicts)?;
-        Ok(report)
     })
 }
 

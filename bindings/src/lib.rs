@@ -4,6 +4,7 @@ mod buffer;
 mod compiled;
 mod error;
 mod inspect;
+mod lint;
 mod matcher;
 mod schema;
 mod vocab;
@@ -26,8 +27,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compiled::compile, module)?)?;
     module.add_function(wrap_pyfunction!(compiled::load, module)?)?;
     module.add_function(wrap_pyfunction!(schema::lower_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(compiled::find_cuts, module)?)?;
-    module.add_function(wrap_pyfunction!(compiled::lint, module)?)?;
+    module.add_function(wrap_pyfunction!(lint::find_cuts, module)?)?;
+    module.add_function(wrap_pyfunction!(lint::lint, module)?)?;
     module.add_function(wrap_pyfunction!(matcher::fill_bitmask_batch, module)?)?;
     module.add_function(wrap_pyfunction!(inspect::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(inspect::dot, module)?)?;

@@ -6,9 +6,8 @@ use crate::front::Front;
 use crate::grammar::ir::Symbol;
 use crate::lexer::{LexerLimits, shortest_text};
 use crate::lr::Action;
-use crate::{Source, Stages, Stats};
+use crate::{Sizes, Source};
 use std::collections::VecDeque;
-use std::time::Instant;
 
 /// A place where the parser cannot decide with one terminal of look-ahead, and follows every way.
 #[derive(Debug, Clone)]
@@ -27,7 +26,7 @@ pub struct Conflict {
 #[derive(Debug)]
 pub struct Findings {
     /// Sizes of lexer and parser.
-    pub stats: Stats,
+    pub sizes: Vec<(&'static str, u64)>,
     /// What compiling warns of.
     pub warnings: Vec<String>,
     /// The first conflicts, by LR state.
@@ -39,14 +38,12 @@ pub struct Findings {
 /// # Errors
 /// [`CompileError`].
 pub fn lint(source: &Source, max_conflicts: usize) -> Result<Findings, CompileError> {
-    let mut progress = |_: &'static str, _: f64| true;
-    let stats = Stats::default();
-    let mut stages = Stages { progress: &mut progress, stats, started: Instant::now(), stage: "" };
-    let front = Front::build(source, &Config::default(), &mut stages)?;
+    let mut sizes = Sizes::new();
+    let front = Front::build(source, &Config::default(), &mut sizes)?;
     let examples = Examples::new(&front);
     let cells = front.table.conflict_cells.iter().take(max_conflicts);
     let conflicts = cells.map(|&(state, next)| examples.conflict(state, next)).collect();
-    Ok(Findings { stats: stages.stats, warnings: front.warnings.clone(), conflicts })
+    Ok(Findings { sizes, warnings: front.warnings.clone(), conflicts })
 }
 
 struct Examples<'a> {

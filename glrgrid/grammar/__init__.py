@@ -74,6 +74,9 @@ class Grammar:
         lexer, terminals that the text defines or imports by name take part in it even if no rule uses them.
         ``"select"i`` folds ASCII letters only.
 
+        llguidance's additions to the format are read too: ``{m,n}``, ``&`` and ``~`` in terminals, ``%json``,
+        ``%lark``, ``%regex``, ``lazy``, ``suffix=``, ``stop=``. ``docs/grammars.md`` says more, and what is refused.
+
         Examples
         --------
         >>> grammar = Grammar.from_lark('start: "a" start? ";"')

@@ -227,7 +227,10 @@ class _Reader:
         stops = [*(trigger for trigger, _ in items), *excludes]
         name = f"free text at {place or '/'}"
         again: Expr = ("ref", name) if loop else tail
-        choices = [cat((_up_to(trigger, stops), rest, again)) for trigger, rest in items]
+        following: dict[str, list[Expr]] = {trigger: [] for trigger, _ in items}
+        for trigger, rest in items:
+            following[trigger].append(rest)
+        choices = [cat((_up_to(trigger, stops), alt(rests), again)) for trigger, rests in following.items()]
         body = alt((*choices, cat((_free(stops), tail))))
         if not loop:
             return body

@@ -2,9 +2,9 @@
 
 A row of ``tests/corpus/*.toml`` has a ``name``, a ``dialect``, the ``grammar`` (text, or a list of choices) with the
 reader's ``options``, ``accept`` (texts) and ``refuse`` (``text``, ``at``: the number of bytes that are taken before the
-first that no sentence can have there; the length of the text where it is only unfinished; where it is left out, all that
-matters is that the text is no sentence). ``lexers`` lists those for which the row holds, where the
-dialect has a choice; ``source`` names the public report that describes the case, in our own words. A row with ``error``
+first that no sentence can have there; the length of the text where it is only unfinished; where it is left out, all
+that matters is that the text is no sentence). ``lexers`` lists those for which the row holds, where the dialect has a
+choice; ``source`` names the public report that describes the case, in our own words. A row with ``error``
 instead of texts is refused with a message that contains it, at ``line`` and ``column`` where they are given.
 
 Every row is run in every mode of ``MODES``.
