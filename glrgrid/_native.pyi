@@ -229,7 +229,7 @@ def lower_schema(
 class CancelToken:
     """Stops the builds it was given to."""
 
-    def __init__(self) -> None: ...
+    def __new__(cls) -> CancelToken: ...
     def cancel(self) -> None:
         """Stop them. A build that sees this raises ``Cancelled``."""
 

@@ -122,9 +122,9 @@ def compile(
 def load(source: str | os.PathLike[str] | bytes, vocab: Vocab) -> _native.CompiledGrammar:
     """Load an artifact that :meth:`CompiledGrammar.save` wrote.
 
-    The file is mapped, so processes that load it share its memory; nothing is rebuilt. A partial artifact, of lazy mode or
-    of a build that passed a limit, holds its grammar: lexer and parser tables are made again and compared with the file's, and
-    the rest is filled on demand.
+    The file is mapped, so processes that load it share its memory; nothing is rebuilt. A partial artifact, of lazy mode
+    or of a build that passed a limit, holds its grammar: lexer and parser tables are made again and compared with the
+    file's, and the rest is filled on demand.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ fn mebibytes(name: &str, value: Option<f64>) -> PyResult<Option<usize>> {
 
 fn positive(name: &str, value: Option<f64>) -> PyResult<Option<f64>> {
     match value {
-        Some(value) if !(value > 0.0) => {
+        Some(value) if value.is_nan() || value <= 0.0 => {
             Err(error::state(format!("{name} is {value}; pass a positive number, or None")))
         }
         value => Ok(value),

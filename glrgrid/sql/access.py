@@ -112,7 +112,7 @@ class Access:
 
     @property
     def fingerprint(self) -> str:
-        """BLAKE2b (256 bits, hex) of the three fingerprints; known before the grammar is built, and all it depends on."""
+        """BLAKE2b (256 bits, hex) of the three fingerprints, on which the grammar depends; known before it is built."""
         parts = (self.dialect.fingerprint, self.role.fingerprint, self.catalog.fingerprint)
         return hashlib.blake2b("".join(parts).encode(), digest_size=32).hexdigest()
 

@@ -1,7 +1,7 @@
 """Runs JSON Schemas with test instances through the engine, and says which pass.
 
-``python tests/python/maskbench.py FILE`` (JSON lines: ``id``, ``schema``, ``tests``) prints an outcome for each schema that
-is not ``pass``, and counts. An outcome is
+``python tests/python/maskbench.py FILE`` (JSON lines: ``id``, ``schema``, ``tests``) prints an outcome for each schema
+that is not ``pass``, and counts. An outcome is
 
 * ``pass``: every valid instance is accepted to the end in three ways of writing it, every invalid one in none;
 * ``refused``: ``SchemaError`` or ``BudgetExceeded``;
@@ -39,8 +39,8 @@ def byte_vocab() -> gg.Vocab:
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
     """The cases of a file of JSON lines, gzipped or not."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
 

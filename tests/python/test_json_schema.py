@@ -43,14 +43,26 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ["1"],
         ["1.0", "1.5"],
     ),
-    "const object": ({"const": {"a": [1, "x"]}}, ['{"a":[1,"x"]}', '{"a":[1.0,"x"]}'], ["{}", '{"a":[1,"x"],"b":0}']),
-    "enum": ({"enum": [1, "a", None, [2]]}, ["1", "1.00", '"a"', "null", "[2]"], ["2", '"b"', "[1]", "[2,2]"]),
+    "const object": (
+        {"const": {"a": [1, "x"]}},
+        ['{"a":[1,"x"]}', '{"a":[1.0,"x"]}'],
+        ["{}", '{"a":[1,"x"],"b":0}'],
+    ),
+    "enum": (
+        {"enum": [1, "a", None, [2]]},
+        ["1", "1.00", '"a"', "null", "[2]"],
+        ["2", '"b"', "[1]", "[2,2]"],
+    ),
     "order": (
         NAMED,
         ['{"b":null,"c":1,"a":2,"z":3}', '{"b":null,"a":2}'],
         ['{"a":2,"b":null}', '{"b":null,"a":1,"a":2}', '{"b":null}', '{"b":1,"a":2}'],
     ),
-    "spelt keys": (A_INTEGER, ['{"\\u0061":1}'], ['{"a":1,"\\u0061":2}', '{"\\u0061":"x"}', '{"a":1,"a":"x"}']),
+    "spelt keys": (
+        A_INTEGER,
+        ['{"\\u0061":1}'],
+        ['{"a":1,"\\u0061":2}', '{"\\u0061":"x"}', '{"a":1,"a":"x"}'],
+    ),
     "closed": ({**A_INTEGER, "additionalProperties": False}, ['{"a":1}'], ['{"a":1,"b":2}', "{}"]),
     "additional": (
         {**A_INTEGER, "additionalProperties": {"type": "string"}},
@@ -58,7 +70,10 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"a":1,"b":2}'],
     ),
     "overlapping patterns": (
-        {"patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}}, "additionalProperties": False},
+        {
+            "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 3}},
+            "additionalProperties": False,
+        },
         ['{"ax":1,"xb":"s","ab":3}', "{}", "7"],
         ['{"ab":1}', '{"ab":"s"}', '{"c":1}', '{"ax":"s"}'],
     ),
@@ -73,7 +88,12 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"A":1}', '{"abc":1}', '{"":1}'],
     ),
     "min properties": (
-        {"type": "object", "properties": {"a": True, "b": True, "c": True}, "minProperties": 2, "additionalProperties": False},
+        {
+            "type": "object",
+            "properties": {"a": True, "b": True, "c": True},
+            "minProperties": 2,
+            "additionalProperties": False,
+        },
         ['{"a":1,"c":2}', '{"a":1,"b":2,"c":3}'],
         ["{}", '{"b":1}'],
     ),
@@ -89,16 +109,26 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"a":1}'],
     ),
     "dependent schema": (
-        {"type": "object", "properties": {"a": True, "b": True}, "dependencies": {"a": {"properties": {"b": {"const": 1}}}}},
+        {
+            "type": "object",
+            "properties": {"a": True, "b": True},
+            "dependencies": {"a": {"properties": {"b": {"const": 1}}}},
+        },
         ['{"b":2}', '{"a":0,"b":1}', '{"a":0}'],
         ['{"a":0,"b":2}'],
     ),
-    "counted items": ({"items": {"type": "null"}, "minItems": 2, "maxItems": 5, "type": "array"},
+    "counted items": (
+        {"items": {"type": "null"}, "minItems": 2, "maxItems": 5, "type": "array"},
         ["[null,null]", "[null,null,null,null,null]"],
         ["[]", "[null]", "[null,null,null,null,null,null]", "[1,2]"],
     ),
     "tuple": (
-        {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False, "minItems": 1},
+        {
+            "type": "array",
+            "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            "items": False,
+            "minItems": 1,
+        },
         ["[1]", '[1,"x"]'],
         ["[]", '["x"]', '[1,"x",2]', "[1,2]"],
     ),
@@ -123,18 +153,36 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ["[]", '["a","a"]', "[1,1.0]"],
     ),
     "unique tuple": (
-        {"type": "array", "prefixItems": [{"type": "string"}, {"type": "null"}], "items": False, "uniqueItems": True},
+        {
+            "type": "array",
+            "prefixItems": [{"type": "string"}, {"type": "null"}],
+            "items": False,
+            "uniqueItems": True,
+        },
         ['["a",null]'],
         ["[null]"],
     ),
-    "all of": ({"allOf": [A_INTEGER, {"properties": {"a": {"minimum": 3}}}]}, ['{"a":3}'], ['{"a":2}', "{}", "1"]),
+    "all of": (
+        {"allOf": [A_INTEGER, {"properties": {"a": {"minimum": 3}}}]},
+        ['{"a":3}'],
+        ['{"a":2}', "{}", "1"],
+    ),
     "any of": (
         {"anyOf": [A_INTEGER, {"type": "object", "properties": {"b": {"type": "null"}}, "required": ["b"]}]},
         ['{"a":1}', '{"b":null}', '{"a":1,"b":"x"}', '{"b":null,"a":"y"}'],
         ["{}", '{"a":"x"}', '{"b":1}'],
     ),
     "one of, disjoint": (
-        {"oneOf": [{"type": "object", "properties": {"k": {"const": c}, c: {"type": "null"}}, "required": ["k", c]} for c in "xy"]},
+        {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {"k": {"const": c}, c: {"type": "null"}},
+                    "required": ["k", c],
+                }
+                for c in "xy"
+            ]
+        },
         ['{"k":"x","x":null}', '{"k":"y","y":null}'],
         ['{"k":"x","y":null}', '{"k":"z","x":null}'],
     ),
@@ -154,16 +202,39 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"b":1}', '{"a":1,"b":2}'],
         ["{}", '{"a":1}'],
     ),
-    "not enum": ({"not": {"enum": [1, "a", {"k": 1}]}}, ["2", '"b"', "{}", '{"k":2}', '{"k":1,"l":1}'], ["1", "1.0", '"a"', '{"k":1}']),
-    "not items": ({"type": "array", "not": {"items": {"type": "string"}}}, ["[1]", '["a",1,"b"]'], ["[]", '["a"]']),
+    "not enum": (
+        {"not": {"enum": [1, "a", {"k": 1}]}},
+        ["2", '"b"', "{}", '{"k":2}', '{"k":1,"l":1}'],
+        ["1", "1.0", '"a"', '{"k":1}'],
+    ),
+    "not items": (
+        {"type": "array", "not": {"items": {"type": "string"}}},
+        ["[1]", '["a",1,"b"]'],
+        ["[]", '["a"]'],
+    ),
     "if": (
-        {"type": "object", "properties": {"k": {"enum": ["a", "b"]}, "n": True}, "required": ["k"],
-         "if": {"properties": {"k": {"const": "a"}}}, "then": {"required": ["n"]}, "else": {"properties": {"n": False}}},
+        {
+            "type": "object",
+            "properties": {"k": {"enum": ["a", "b"]}, "n": True},
+            "required": ["k"],
+            "if": {"properties": {"k": {"const": "a"}}},
+            "then": {"required": ["n"]},
+            "else": {"properties": {"n": False}},
+        },
         ['{"k":"a","n":1}', '{"k":"b"}'],
         ['{"k":"a"}', '{"k":"b","n":1}'],
     ),
     "recursion": (
-        {"$ref": "#/$defs/node", "$defs": {"node": {**A_INTEGER, "properties": {"a": {"type": "integer"}, "n": {"$ref": "#/$defs/node"}}, "additionalProperties": False}}},
+        {
+            "$ref": "#/$defs/node",
+            "$defs": {
+                "node": {
+                    **A_INTEGER,
+                    "properties": {"a": {"type": "integer"}, "n": {"$ref": "#/$defs/node"}},
+                    "additionalProperties": False,
+                }
+            },
+        },
         ['{"a":1}', '{"a":1,"n":{"a":2,"n":{"a":3}}}'],
         ['{"a":1,"n":{}}', '{"n":{"a":1}}'],
     ),
@@ -177,8 +248,16 @@ CASES: dict[str, tuple[Any, list[str], list[str]]] = {
         ["null"],
         ["1"],
     ),
-    "bounded strings": ({"type": "string", "minLength": 1, "maxLength": 2}, ['"a"', '"\\ud83d\\ude00x"'], ['""', '"abc"']),
-    "pattern and length": ({"type": "string", "pattern": "^a+$", "maxLength": 2}, ['"a"', '"aa"'], ['"aaa"', '""', '"b"']),
+    "bounded strings": (
+        {"type": "string", "minLength": 1, "maxLength": 2},
+        ['"a"', '"\\ud83d\\ude00x"'],
+        ['""', '"abc"'],
+    ),
+    "pattern and length": (
+        {"type": "string", "pattern": "^a+$", "maxLength": 2},
+        ['"a"', '"aa"'],
+        ['"aaa"', '""', '"b"'],
+    ),
 }
 
 
@@ -208,13 +287,25 @@ def test_white_space_is_bounded() -> None:
 
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "malformed type": ({"type": "strin"}, "/type", "not a type"),
-    "malformed place": ({"properties": {"a/b": {"minLength": -1}}}, "/properties/a~1b/minLength", "whole number"),
+    "malformed place": (
+        {"properties": {"a/b": {"minLength": -1}}},
+        "/properties/a~1b/minLength",
+        "whole number",
+    ),
     "not a schema": ({"items": 3}, "/items", "a schema is"),
     "unsatisfiable": ({"type": "string", "enum": [1]}, "", "no value satisfies"),
-    "empty enum": ({"type": "object", "properties": {"x": {"enum": []}}, "required": ["x"]}, "", "no value satisfies"),
+    "empty enum": (
+        {"type": "object", "properties": {"x": {"enum": []}}, "required": ["x"]},
+        "",
+        "no value satisfies",
+    ),
     "missing reference": ({"$ref": "#/$defs/x"}, "/$ref", "not in the document"),
     "remote reference": ({"$ref": "http://x.org/y.json"}, "/$ref", "not in the document"),
-    "reference cycle": ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "/$defs/a/$ref", "circles"),
+    "reference cycle": (
+        {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        "/$defs/a/$ref",
+        "circles",
+    ),
     "self-application": ({"allOf": [{"$ref": "#"}], "type": "null"}, "", "applies itself"),
     "unevaluated": ({"unevaluatedProperties": False}, "/unevaluatedProperties", "not supported"),
     "unique strings": ({"type": "array", "uniqueItems": True}, "", "uniqueItems"),
@@ -240,7 +331,9 @@ def test_lenient_relaxes_and_says_so() -> None:
 
 def test_unknown_formats_are_annotations_with_a_warning() -> None:
     with pytest.warns(GrammarWarning, match='/items: format "slug" is not known'):
-        grammar = gg.Grammar.from_json_schema({"type": "array", "items": {"type": "string", "format": "slug"}})
+        grammar = gg.Grammar.from_json_schema(
+            {"type": "array", "items": {"type": "string", "format": "slug"}}
+        )
     assert len(grammar.warnings) == 1
 
 
@@ -295,11 +388,22 @@ HOSTILE = {
     "nested properties": nested(10_000, "properties"),
     "nested allOf": nested(10_000, "allOf"),
     "long reference chain": json.dumps(
-        {"$ref": "#/$defs/d0", "$defs": {f"d{i}": {"$ref": f"#/$defs/d{i + 1}", "minimum": i} for i in range(10_000)}}
+        {
+            "$ref": "#/$defs/d0",
+            "$defs": {f"d{i}": {"$ref": f"#/$defs/d{i + 1}", "minimum": i} for i in range(10_000)},
+        }
     ),
     "recursive allOf": json.dumps(
-        {"$defs": {"t": {"type": "object", "properties": {"n": {"allOf": [{"$ref": "#/$defs/t"}, {"$ref": "#/$defs/u"}]}}},
-                   "u": {"properties": {"n": {"allOf": [{"$ref": "#/$defs/u"}, {"$ref": "#/$defs/t"}]}}}}, "$ref": "#/$defs/t"}
+        {
+            "$defs": {
+                "t": {
+                    "type": "object",
+                    "properties": {"n": {"allOf": [{"$ref": "#/$defs/t"}, {"$ref": "#/$defs/u"}]}},
+                },
+                "u": {"properties": {"n": {"allOf": [{"$ref": "#/$defs/u"}, {"$ref": "#/$defs/t"}]}}},
+            },
+            "$ref": "#/$defs/t",
+        }
     ),
     "alternatives to the power of 20": json.dumps(
         {"allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(20)]}

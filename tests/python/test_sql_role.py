@@ -207,7 +207,9 @@ def test_access_resolves_names() -> None:
 def test_implicit_columns_of_tables_that_hide_none() -> None:
     """A rowid can be the value of a hidden column, so it goes with all of them."""
     catalog = Catalog.from_ddl("CREATE TABLE t (id INTEGER PRIMARY KEY, x); CREATE TABLE u (a)")
-    m = matcher(gg.Grammar.from_sql("sqlite", Role("r", {"t": ["x"], "u": "*"}, implicit_columns=True), catalog))
+    m = matcher(
+        gg.Grammar.from_sql("sqlite", Role("r", {"t": ["x"], "u": "*"}, implicit_columns=True), catalog)
+    )
     assert accepts(m, "SELECT u.rowid, u._ROWID_, x FROM u, t") and not accepts(m, "SELECT t.rowid FROM t")
 
 

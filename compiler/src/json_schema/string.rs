@@ -222,7 +222,8 @@ pub(super) mod testing {
             let (name, expr) = (String::new(), expr.clone());
             let flags = (0, false, false, false);
             let (priority, literal, ignored, reject) = flags;
-            let terminal = Terminal { name, expr, priority, literal, ignored, reject, fallback: None, position: None };
+            let (fallback, position, scope) = (None, None, None);
+            let terminal = Terminal { name, expr, priority, literal, ignored, reject, fallback, position, scope };
             match LexerDfa::build(&[terminal], &[0], false, &LexerLimits::default()) {
                 Ok(dfa) => Self(Some(dfa)),
                 Err(LexerError::EmptyLanguage { .. }) => Self(None),

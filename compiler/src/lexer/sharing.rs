@@ -46,7 +46,9 @@ pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Ve
             disturbs[t as usize].iter().for_each(|&f| bits::insert(&mut disturbing, f));
         }
         disturbing.iter_mut().zip(row).for_each(|(f, r)| *f &= !r);
-        let fits = |c: &usize| !bits::meets(&disturbing, &unions[*c]) && !bits::meets(row, &refused[*c]);
+        let skips = |union: &[u64]| union.iter().zip(row).zip(&ignored).all(|((u, r), i)| (u ^ r) & i == 0);
+        let fits =
+            |c: &usize| !bits::meets(&disturbing, &unions[*c]) && !bits::meets(row, &refused[*c]) && skips(&unions[*c]);
         let colour = (0..unions.len()).find(fits).unwrap_or_else(|| {
             unions.push(vec![0; row.len()]);
             refused.push(vec![0; row.len()]);
