@@ -53,14 +53,25 @@ impl Front {
         control::begin("lexer");
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
         let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
-        let (groups, dfa) = match grammar.lexer {
-            LexerMode::Basic => GroupedDfa::basic(&grammar.terminals, &table, &config.lexer),
-            LexerMode::Contextual => GroupedDfa::contextual(&grammar.terminals, &table, &config.lexer),
+        let lexers = |shared: bool| -> Result<_, CompileError> {
+            let (groups, dfa) = match grammar.lexer {
+                LexerMode::Basic => GroupedDfa::basic(&grammar.terminals, &table, &config.lexer),
+                LexerMode::Contextual => GroupedDfa::contextual(&grammar.terminals, &table, shared, &config.lexer),
+            }
+            .map_err(lexer_error)?;
+            let facts = facts(&grammar, &table, &groups, follow.clone());
+            let (lexer, findings) = build_watched(&dfa, &facts, config.max_watched_states)
+                .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
+            Ok((groups, dfa, facts, lexer, findings))
+        };
+        let mut built = lexers(true)?;
+        // In a lexer that rows share, a terminal of one may look inseparable where only the others can be: so nothing is
+        // reported of such a lexer.
+        if !built.4.reports.is_empty() && built.0.members.len() < built.0.rows {
+            built = lexers(false)?;
         }
-        .map_err(lexer_error)?;
-        let facts = Arc::new(facts(&grammar, &table, &groups, follow));
-        let (lexer, findings) = build_watched(&dfa, &facts, config.max_watched_states)
-            .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
+        let (groups, dfa, facts, lexer, findings) = built;
+        let facts = Arc::new(facts);
         if findings.nothing_begins {
             let name = |t: u32| grammar.terminals[t as usize].name.clone();
             return Err(CompileError::NothingBegins { terminals: bits::iter(&facts.begin).map(name).collect() });

@@ -93,13 +93,14 @@ impl GroupedDfa {
         Ok((groups, dfa))
     }
 
-    /// The lexers of the rows. Where shared ones grow large, each distinct row has its own.
+    /// The lexers of the rows, `shared` where that is exact. Where shared ones grow large, each distinct row has its own.
     ///
     /// # Errors
     /// [`LexerError`] of the first that cannot be built.
     pub fn contextual(
         terminals: &[Terminal],
         table: &LrTable,
+        shared: bool,
         limits: &LexerLimits,
     ) -> Result<(Groups, Self), LexerError> {
         let small = LexerLimits {
@@ -107,11 +108,11 @@ impl GroupedDfa {
             max_subset_elements: limits.max_subset_elements / 16,
             ..limits.clone()
         };
-        let groups = Groups::contextual(terminals, table, true);
-        if let Ok(dfa) = Self::build(terminals, &groups, &small) {
+        let groups = Groups::contextual(terminals, table, shared);
+        if shared && let Ok(dfa) = Self::build(terminals, &groups, &small) {
             return Ok((groups, dfa));
         }
-        let groups = Groups::contextual(terminals, table, false);
+        let groups = if shared { Groups::contextual(terminals, table, false) } else { groups };
         let dfa = Self::build(terminals, &groups, limits)?;
         Ok((groups, dfa))
     }
