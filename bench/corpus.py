@@ -47,7 +47,7 @@ def read_sql(limit: int | None = None) -> Corpus:
     if limit is not None and len(texts) > limit:
         texts = texts[:: -(-len(texts) // limit)]
     vocab = Vocab.from_file(tokenizer)
-    encode = _encoder(tokenizer, vocab)
+    encode = encoder(tokenizer, vocab)
     return Corpus(source, vocab, encode, [encode(text) for text in texts])
 
 
@@ -55,7 +55,7 @@ def _lines(path: Path) -> list[str]:
     return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def _encoder(path: Path, vocab: Vocab) -> Callable[[str], list[int]]:
+def encoder(path: Path, vocab: Vocab) -> Callable[[str], list[int]]:
     """Text to ids: by the tokenizer if ``tokenizers`` is installed, else the longest token each time."""
     try:
         from tokenizers import Tokenizer

@@ -42,7 +42,7 @@ _TOGETHER = (
     ({"updated"}, {"updated_table", "schema"}),
     ({"deleted"}, {"deleted_table", "schema"}),
 )
-"""Rules whose first symbols are slots that begin at one place of the text, and those slots."""
+"""Rules whose first symbols (of "tested", those behind IN) are slots that begin at one place of the text; the slots."""
 _BESIDE_KEYWORDS = (": bare_binder", ": bare_label", "window_frame: binder")
 """Positions where a keyword may come instead of a name, and a word that is one is therefore no sign of a bypass."""
 _IN_WORDS = frozenset(b for b in range(256) if b >= 0x80 or chr(b).isalnum() or chr(b) in "_$")
@@ -291,8 +291,9 @@ def _positions(access: Access) -> Iterator[tuple[str, tuple[str, int | None], fr
                 continue
             seen.add((owner, p.name, at, slot))
             rule = re.sub(r"_[0-9]+$", "", owner)
+            begins = at == 0 or rule == "tested"
             together = next(
-                (s for rules, s in _TOGETHER if at == 0 and rule in rules and slot[0] in s), {slot[0]}
+                (s for rules, s in _TOGETHER if begins and rule in rules and slot[0] in s), {slot[0]}
             )
             index = slot[1] if slot[0].endswith("_column") or slot[0] == "column_name" else None
             yield (
