@@ -35,7 +35,7 @@ _QUOTES = {'"': '"', "`": "`", "[": "]", "'": "'"}
 _TOGETHER = (
     (
         {"primary", "call", "table_column", "select_item"},
-        {"column", "function", "binder", "table_name", "schema"},
+        {"column", "function", "binder", "table_name", "schema", "table_function"},
     ),
     ({"source", "table", "tested"}, {"binder", "table_name", "schema", "table_function"}),
     ({"inserted"}, {"inserted_table", "schema"}),

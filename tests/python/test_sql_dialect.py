@@ -93,13 +93,13 @@ def test_invalid(matcher: gg.Matcher, statement: str) -> None:
 def test_derivations_are_accepted_and_parse_in_sqlite(grammar: gg.Grammar, matcher: gg.Matcher) -> None:
     """Masks accept what the grammar derives, and SQLite finds no fault in the syntax of any of it."""
     rng = random.Random(5)
-    sampler = Sampler(grammar.ir, rng, fresh=0.6)
+    sampler = Sampler(grammar.ir, rng, fresh=0.85)
     connection = database()
     for _ in range(700):
         statement = sampler.statement(length=rng.choice([20, 60, 150]))
         assert accepts(matcher, statement), statement
         assert (error := syntax_error(connection, statement)) is None, f"{error}: {statement}"
-    assert sampler.coverage() >= 0.95, sampler.unused()
+    assert sampler.coverage() >= 0.9, sampler.unused()
 
 
 def test_mutations_are_judged_as_sqlite_does(matcher: gg.Matcher) -> None:

@@ -95,26 +95,26 @@ def test_there_are_cases_enough() -> None:
 # SQLite's parser
 
 
-def check_soundness(role: Role, count: int, seed: int) -> None:
+def check_soundness(role: Role, count: int, seed: int, coverage: float) -> None:
     rng = random.Random(seed)
-    sampler = Sampler(grammar(role).ir, rng, fresh=0.6)
+    sampler = Sampler(grammar(role).ir, rng, fresh=0.85)
     connection, m = database(), matcher_of(role)
     for _ in range(count):
         statement = sampler.statement(depth=30, length=rng.choice([15, 40, 120]))
         assert accepts(m, statement), statement
         assert (error := syntax_error(connection, statement)) is None, f"{error}: {statement}"
-    assert sampler.coverage() >= 0.95, sampler.unused()
+    assert sampler.coverage() >= coverage, sampler.unused()
 
 
 @pytest.mark.parametrize("role", ["analyst", "clerk"])
 def test_what_masks_accept_parses_in_sqlite(role: str) -> None:
-    check_soundness(ROLES[role], 500, seed=11)
+    check_soundness(ROLES[role], 500, seed=11, coverage=0.85)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("role", ROLES)
 def test_what_masks_accept_parses_in_sqlite_at_length(role: str) -> None:
-    check_soundness(ROLES[role], 10_000, seed=12)
+    check_soundness(ROLES[role], 10_000, seed=12, coverage=0.95)
 
 
 # SQLite's authorizer
