@@ -12,8 +12,10 @@ Every row is run in every mode of ``MODES``.
 
 from __future__ import annotations
 
+import random
 import tomllib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -149,3 +151,29 @@ def test_rows_are_complete():
 def test_the_corpus_is_large_enough():
     assert len(ROWS) >= 150
     assert sum("source" in row for row in ROWS.values()) >= 75
+
+
+def test_mangled_grammars_are_read_or_refused():
+    """Whatever the text, an error is one of ours."""
+    rng = random.Random(9)
+    dialects = ("gbnf", "lark", "regex", "structural_tag")
+    rows = [r for r in ROWS.values() if r["dialect"] in dialects and len(r["grammar"]) < 600]
+    kinds: Counter[str] = Counter()
+    for _ in range(1500):
+        row = rng.choice(rows)
+        text = row["grammar"]
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(text) + 1)
+            if rng.random() < 0.5:
+                text = text[:at] + text[at + rng.randint(1, 4) :]
+            else:
+                text = text[:at] + rng.choice('(){}[]|*+?~&"/\\.,:<>%@#\n ^-0aA=') + text[at:]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                READERS[row["dialect"]](text)
+            kinds["read"] += 1
+        except gg.GlrgridError as error:
+            kinds[type(error).__name__] += 1
+            assert str(error).strip() and not str(error).endswith(".")
+    assert kinds["read"] > 50 and kinds["GrammarError"] > 500
