@@ -64,6 +64,8 @@ pub struct Control {
     /// Whether passing `max_seconds` stops it now.
     optional: AtomicBool,
     stages: Mutex<Vec<Stage>>,
+    /// Threads it may use; `None`: one for each core.
+    pub threads: Option<usize>,
 }
 
 thread_local! {
@@ -104,8 +106,13 @@ pub(crate) fn begin(stage: &'static str) {
     });
 }
 
+/// The build this thread works for.
+pub(crate) fn current() -> Option<Arc<Control>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
 impl Control {
-    fn new(budget: &Budget) -> Self {
+    fn new(budget: &Budget, threads: Option<usize>) -> Self {
         Control {
             stop: AtomicU8::new(0),
             done: AtomicU32::new(0),
@@ -115,6 +122,7 @@ impl Control {
             at_first: budget.allocated.map_or(0, |allocated| allocated()),
             optional: AtomicBool::new(!budget.partial),
             stages: Mutex::new(Vec::new()),
+            threads,
         }
     }
 
@@ -189,10 +197,11 @@ impl Control {
 /// With what `work` panicked with.
 pub(crate) fn supervise<R: Send>(
     budget: &Budget,
+    threads: Option<usize>,
     tell: &mut dyn FnMut(&'static str, f64) -> bool,
     work: impl FnOnce(&Arc<Control>) -> R + Send,
 ) -> (Result<R, Stop>, Arc<Control>) {
-    let control = Arc::new(Control::new(budget));
+    let control = Arc::new(Control::new(budget, threads));
     let started = Instant::now();
     let mut stopped = None;
     let result = std::thread::scope(|scope| {

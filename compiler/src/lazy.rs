@@ -9,10 +9,10 @@ use crate::config::Config;
 use crate::front::Front;
 use crate::lexer::NONE;
 use crate::parser_dwa::{Output, Suspended, Symbolic};
-use crate::rows::{Collector, DENSE_WORDS};
+use crate::rows::Collector;
 use crate::terminal_dwa::{Builder, Piece, REACHED, ROOT, Recipe};
 use crate::vocab::Trie;
-use dwa_runtime::supply::{self, Edge, Filler, Source, Supply, TokenSet};
+use dwa_runtime::supply::{self, Edge, Filler, Source, Supply};
 use dwa_runtime::{ALWAYS, END_VERDICT};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Filler for Demand {
         let groups = recipe.groups.iter().filter_map(|group| self.group(&recipe, group)).collect();
         let dropped = (!recipe.lost.is_empty()).then(|| {
             self.collector.add(&self.trie, recipe.lost.iter().copied());
-            self.collected()
+            self.collector.take()
         });
         supply::Recipe { groups, dropped }
     }
@@ -221,7 +221,7 @@ impl Demand {
         for class in by_verdict.chunk_by(|a, b| a.0 == b.0) {
             bits::insert(&mut relevant, class[0].0);
             self.collector.add(&self.trie, class.iter().map(|&(_, lo, hi)| (lo, hi)));
-            own.push((class[0].0, self.collected()));
+            own.push((class[0].0, self.collector.take()));
         }
         let change = (group.emit != NONE).then(|| {
             let outcomes = self.recipes.outcomes();
@@ -277,20 +277,11 @@ impl Demand {
         let mut sets = Vec::new();
         for class in by_class.chunk_by(|a, b| a.0 == b.0) {
             self.collector.add(&self.trie, class.iter().map(|&(_, lo, hi)| (lo, hi)));
-            sets.push(self.collected());
+            sets.push(self.collector.take());
         }
         let source = Arc::new(Source::new(sets, self.words));
         self.bytes += source.bytes() + by_class.len() * 12;
         self.sources.insert(partition, Shared { source, classes, by_byte, verdicts: FxHashMap::default() });
-    }
-
-    fn collected(&mut self) -> TokenSet {
-        if self.collector.words() > DENSE_WORDS {
-            TokenSet::Dense(self.collector.take_dense())
-        } else {
-            let (words, bits) = self.collector.take_sparse();
-            TokenSet::Sparse(words, bits)
-        }
     }
 
     /// The domain of these classes.

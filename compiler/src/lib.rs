@@ -21,6 +21,7 @@ mod lazy;
 pub mod lexer;
 pub mod lint;
 pub mod lr;
+mod parallel;
 pub mod parser_dwa;
 mod rows;
 pub mod terminal_dwa;
@@ -122,7 +123,7 @@ pub fn compile(
 ) -> Result<Artifact, CompileError> {
     let build = Build { source, vocab, trie, config };
     let front: OnceLock<Arc<Front>> = OnceLock::new();
-    let (result, control) = supervise(&config.budget, progress, |control| {
+    let (result, control) = supervise(&config.budget, config.threads, progress, |control| {
         let mut sizes = Sizes::new();
         let built = Front::build(source, config, &mut sizes)?;
         let front = front.get_or_init(|| Arc::new(built));

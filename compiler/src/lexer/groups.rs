@@ -8,6 +8,7 @@ use super::{DEAD, LexerDfa, LexerError, LexerLimits, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
 use crate::lr::LrTable;
+use crate::parallel;
 use rustc_hash::FxHashMap;
 
 /// Which LR states share a lexer.
@@ -119,11 +120,8 @@ impl GroupedDfa {
 
     /// Build the lexer of each group, candidates resolved by rank.
     fn build(terminals: &[Terminal], groups: &Groups, limits: &LexerLimits) -> Result<Self, LexerError> {
-        let parts: Vec<LexerDfa> = groups
-            .members
-            .iter()
-            .map(|members| LexerDfa::build(terminals, members, true, limits))
-            .collect::<Result<_, _>>()?;
+        let parts = parallel::map(&groups.members, |members| LexerDfa::build(terminals, members, true, limits));
+        let parts: Vec<LexerDfa> = parts.into_iter().collect::<Result<_, _>>()?;
         let mut byte_class = [0u8; 256];
         let mut ids: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
         let mut sample: Vec<u8> = Vec::new();

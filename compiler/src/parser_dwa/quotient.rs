@@ -150,13 +150,19 @@ const MAX_ROUNDS: usize = 60;
 fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
     let n = table.state_count;
     let mut class = group_of_state.to_vec();
-    let mut count = 0;
+    let mut count = class.iter().max().map_or(0, |most| *most as usize + 1);
     for _ in 0..MAX_ROUNDS {
+        // What is alone in its class stays so; the first part of the others keeps their number.
+        let mut members = vec![0u32; count];
+        class.iter().for_each(|&c| members[c as usize] += 1);
+        let mut first = vec![true; count];
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let mut refined = Vec::with_capacity(n);
-        for state in 0..n as u32 {
+        let before = count;
+        let mut refined = class.clone();
+        for state in (0..n as u32).filter(|&state| members[class[state as usize] as usize] > 1) {
             crate::control::check();
-            let mut key = vec![class[state as usize]];
+            let old = class[state as usize];
+            let mut key = vec![old];
             for (terminal, actions) in table.row(state) {
                 key.extend([terminal, actions.len() as u32]);
                 for action in actions {
@@ -172,14 +178,30 @@ fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
             }
             key.push(u32::MAX);
             key.extend(table.gotos(state).flat_map(|(n, to)| [n, class[to as usize]]));
-            let next = ids.len() as u32;
-            refined.push(*ids.entry(key).or_insert(next));
+            refined[state as usize] = *ids.entry(key).or_insert_with(|| {
+                if std::mem::take(&mut first[old as usize]) {
+                    return old;
+                }
+                count += 1;
+                count as u32 - 1
+            });
         }
         class = refined;
-        if ids.len() == count {
-            return class;
+        if count == before {
+            return by_first_state(&class);
         }
-        count = ids.len();
     }
     (0..n as u32).collect()
+}
+
+/// The same classes, numbered by their first state.
+fn by_first_state(class: &[u32]) -> Vec<u32> {
+    let mut ids: FxHashMap<u32, u32> = FxHashMap::default();
+    class
+        .iter()
+        .map(|c| {
+            let next = ids.len() as u32;
+            *ids.entry(*c).or_insert(next)
+        })
+        .collect()
 }

@@ -6,14 +6,14 @@ pub(crate) use tokens::Collector;
 
 use crate::bits;
 use crate::lexer::NONE;
+use crate::parallel;
 use crate::parser_dwa::{NEVER, Verdicts};
 use crate::terminal_dwa::{Group, Piece, Recipe, Segment, TerminalDwa};
 use crate::vocab::{ByteSet, Trie};
+use dwa_runtime::supply::TokenSet;
 use dwa_runtime::{END_VERDICT, GROUP_ENDS, TableData};
 use rustc_hash::FxHashMap;
 
-/// A class that touches more bitmask words than this gets a dense row: there, both forms take about the same time.
-pub(crate) const DENSE_WORDS: usize = 2000;
 /// A dense row that differs from an earlier one in fewer words than this is stored as the difference.
 const DELTA_WORDS: usize = 1500;
 
@@ -58,8 +58,10 @@ pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: us
         partition_verdicts: Vec::new(),
         out,
     };
-    for partition in &terminal.partitions {
-        writer.source(partition);
+    let of_partition =
+        |partition: &Vec<Segment>| SourceRows::new(partition, &verdicts.of_class, verdict_words, trie, words);
+    for source in parallel::map(&terminal.partitions, of_partition) {
+        writer.source(source);
     }
     writer.store_dense_rows();
     for recipe in &terminal.recipes {
@@ -68,31 +70,34 @@ pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: us
     writer.out.verdict_masks = writer.masks.into_words();
 }
 
-impl Writer<'_> {
-    fn source(&mut self, partition: &[Segment]) {
+/// A partition's tokens by verdict, and its verdicts by first byte.
+struct SourceRows {
+    classes: Vec<(u32, TokenSet)>,
+    by_byte: FxHashMap<u8, Vec<u64>>,
+}
+
+impl SourceRows {
+    fn new(partition: &[Segment], of_class: &[u32], verdict_words: usize, trie: &Trie, words: usize) -> Self {
         crate::control::check();
         let mut by_verdict: Vec<(u32, u32, u32)> = partition
             .iter()
-            .map(|s| (self.of_class[s.class as usize], s.lo, s.hi))
+            .map(|s| (of_class[s.class as usize], s.lo, s.hi))
             .filter(|&(verdict, ..)| verdict != NEVER)
             .collect();
         by_verdict.sort_unstable();
-        for class in by_verdict.chunk_by(|a, b| a.0 == b.0) {
-            self.mark(class.iter().map(|&(_, lo, hi)| (lo, hi)));
-            let (dense, run) =
-                if self.collector.words() > DENSE_WORDS { (self.dense(), NONE) } else { (NONE, self.run()) };
-            self.out.class_verdict.push(class[0].0);
-            self.out.class_dense.push(dense);
-            self.out.class_run.push(run);
-        }
-        self.out.source_start.push(self.out.class_verdict.len() as u32);
+        let mut collector = Collector::new(words);
+        let tokens = |class: &[(u32, u32, u32)]| {
+            collector.add(trie, class.iter().map(|&(_, lo, hi)| (lo, hi)));
+            (class[0].0, collector.take())
+        };
+        let classes = by_verdict.chunk_by(|a, b| a.0 == b.0).map(tokens).collect();
         let mut by_byte: FxHashMap<u8, Vec<u64>> = FxHashMap::default();
         let mut segments = partition.iter().peekable();
-        for child in self.trie.first_bytes() {
-            let tokens = self.trie.tokens_of(child);
-            let mut set = vec![0; self.verdict_words];
+        for child in trie.first_bytes() {
+            let tokens = trie.tokens_of(child);
+            let mut set = vec![0; verdict_words];
             while let Some(segment) = segments.peek().filter(|s| s.lo < tokens.end) {
-                let verdict = self.of_class[segment.class as usize];
+                let verdict = of_class[segment.class as usize];
                 if verdict != NEVER {
                     bits::insert(&mut set, verdict);
                 }
@@ -101,9 +106,25 @@ impl Writer<'_> {
                 }
                 segments.next();
             }
-            by_byte.insert(self.trie.byte[child as usize], set);
+            by_byte.insert(trie.byte[child as usize], set);
         }
-        self.partition_verdicts.push(by_byte);
+        SourceRows { classes, by_byte }
+    }
+}
+
+impl Writer<'_> {
+    fn source(&mut self, source: SourceRows) {
+        for (verdict, tokens) in source.classes {
+            let (dense, run) = match tokens {
+                TokenSet::Dense(row) => (self.dense(row), NONE),
+                TokenSet::Sparse(words, bits) => (NONE, self.run((words, bits))),
+            };
+            self.out.class_verdict.push(verdict);
+            self.out.class_dense.push(dense);
+            self.out.class_run.push(run);
+        }
+        self.out.source_start.push(self.out.class_verdict.len() as u32);
+        self.partition_verdicts.push(source.by_byte);
     }
 
     fn recipe(&mut self, recipe: &Recipe) {
@@ -128,8 +149,8 @@ impl Writer<'_> {
         let drop = if recipe.lost.is_empty() {
             NONE
         } else {
-            self.mark(recipe.lost.iter().copied());
-            self.run()
+            self.collector.add(self.trie, recipe.lost.iter().copied());
+            self.collected()
         };
         self.out.recipe_drop.push(drop);
     }
@@ -152,8 +173,8 @@ impl Writer<'_> {
         }
         self.out.piece_start.push(self.out.piece_source.len() as u32);
         for (verdict, tokens) in own {
-            self.mark(tokens.into_iter());
-            let run = self.run();
+            self.collector.add(self.trie, tokens.into_iter());
+            let run = self.collected();
             self.out.own_verdict.push(verdict);
             self.out.own_run.push(run);
         }
@@ -183,14 +204,8 @@ impl Writer<'_> {
         own.chunk_by(|a, b| a.0 == b.0).map(|c| (c[0].0, c.iter().map(|&(_, lo, hi)| (lo, hi)).collect())).collect()
     }
 
-    /// Collect these tokens.
-    fn mark(&mut self, intervals: impl Iterator<Item = (u32, u32)>) {
-        self.collector.add(self.trie, intervals);
-    }
-
-    /// Keep what was collected as a dense row.
-    fn dense(&mut self) -> u32 {
-        let row = self.collector.take_dense();
+    /// Keep a dense row.
+    fn dense(&mut self, row: Box<[u32]>) -> u32 {
         let next = self.dense_rows.len() as u32;
         *self.dense_ids.entry(row).or_insert_with_key(|row| {
             self.dense_rows.push(row.clone());
@@ -211,7 +226,7 @@ impl Writer<'_> {
                     for (w, (a, b)) in rows[whole[base]].iter().zip(row).enumerate().filter(|(_, (a, b))| a != b) {
                         self.collector.add_bits(w as u16, a ^ b);
                     }
-                    let run = self.run();
+                    let run = self.collected();
                     deltas.push((i, base as u32, run));
                 }
                 _ => whole.push(i),
@@ -233,9 +248,15 @@ impl Writer<'_> {
     }
 
     /// Store what was collected sparse.
-    fn run(&mut self) -> u32 {
+    fn collected(&mut self) -> u32 {
+        let run = self.collector.take_sparse();
+        self.run(run)
+    }
+
+    /// Store a sparse run.
+    fn run(&mut self, run: Run) -> u32 {
         let next = self.run_ids.len() as u32;
-        *self.run_ids.entry(self.collector.take_sparse()).or_insert_with_key(|(words, bits)| {
+        *self.run_ids.entry(run).or_insert_with_key(|(words, bits)| {
             self.out.run_word.extend_from_slice(words);
             self.out.run_bits.extend_from_slice(bits);
             self.out.run_start.push(self.out.run_word.len() as u32);

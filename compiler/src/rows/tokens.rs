@@ -1,6 +1,10 @@
 //! Token sets as bitmask words.
 
 use crate::vocab::Trie;
+use dwa_runtime::supply::TokenSet;
+
+/// A set that touches more bitmask words than this gets a dense row: there, both forms take about the same time.
+const DENSE_WORDS: usize = 2000;
 
 /// Collects tokens in a bitmask row.
 #[derive(Debug)]
@@ -36,16 +40,15 @@ impl Collector {
         *sum |= bits;
     }
 
-    /// Words that are not zero.
-    pub fn words(&self) -> usize {
-        self.touched.len()
-    }
-
-    /// The row; nothing is collected afterwards.
-    pub fn take_dense(&mut self) -> Box<[u32]> {
-        self.touched.clear();
-        let zero = vec![0; self.row.len()];
-        std::mem::replace(&mut self.row, zero).into()
+    /// What was collected, in the form that takes less time to read; nothing is collected afterwards.
+    pub fn take(&mut self) -> TokenSet {
+        if self.touched.len() > DENSE_WORDS {
+            self.touched.clear();
+            let zero = vec![0; self.row.len()];
+            return TokenSet::Dense(std::mem::replace(&mut self.row, zero).into());
+        }
+        let (words, bits) = self.take_sparse();
+        TokenSet::Sparse(words, bits)
     }
 
     /// The words that are not zero, ascending, and their bits; nothing is collected afterwards.
