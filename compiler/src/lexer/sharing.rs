@@ -24,6 +24,10 @@ use crate::grammar::ir::{Expr, Terminal, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 
+/// A terminal is wide if so many bytes can come next somewhere inside it: there, much of the vocabulary goes on. Rows that
+/// know no such terminal keep to themselves, so that in the middle of their keywords few tokens have to be told apart.
+const WIDE_BYTES: usize = 64;
+
 /// Largest automata of single terminals that are looked at.
 const LIMITS: LexerLimits = LexerLimits { max_nfa_states: 20_000, max_dfa_states: 1_000, max_subset_elements: 100_000 };
 
@@ -36,7 +40,7 @@ pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Ve
     for row in rows {
         bits::unite(&mut used, row);
     }
-    let disturbs = Pairs::disturbances(terminals, &used);
+    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used);
     let mut ignored = vec![0; used.len()];
     bits::iter(&used).filter(|&t| terminals[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
     let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
@@ -47,8 +51,11 @@ pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Ve
         }
         disturbing.iter_mut().zip(row).for_each(|(f, r)| *f &= !r);
         let skips = |union: &[u64]| union.iter().zip(row).zip(&ignored).all(|((u, r), i)| (u ^ r) & i == 0);
-        let fits =
-            |c: &usize| !bits::meets(&disturbing, &unions[*c]) && !bits::meets(row, &refused[*c]) && skips(&unions[*c]);
+        let as_wide = |union: &[u64]| bits::meets(union, &wide) == bits::meets(row, &wide);
+        let fits = |c: &usize| {
+            let union = &unions[*c];
+            !bits::meets(&disturbing, union) && !bits::meets(row, &refused[*c]) && skips(union) && as_wide(union)
+        };
         let colour = (0..unions.len()).find(fits).unwrap_or_else(|| {
             unions.push(vec![0; row.len()]);
             refused.push(vec![0; row.len()]);
@@ -81,17 +88,31 @@ struct Automaton {
     goes_on: Vec<bool>,
 }
 
+impl Automaton {
+    fn is_wide(&self) -> bool {
+        let mut bytes = vec![0; self.dfa.class_count];
+        self.dfa.byte_class.iter().for_each(|&class| bytes[usize::from(class)] += 1);
+        (0..self.dfa.state_count() as u32).any(|q| {
+            let next = self.dfa.row(q).iter().zip(&bytes);
+            next.filter(|(to, _)| **to != DEAD).map(|(_, bytes)| *bytes).sum::<usize>() >= WIDE_BYTES
+        })
+    }
+}
+
 /// Decides which pairs of terminals break a rule.
 struct Pairs<'t> {
     terminals: &'t [Terminal],
     /// For each terminal those that a row with it must not meet outside of it.
     disturbs: Vec<Vec<TerminalId>>,
+    /// Terminals that are wide, or too large to look at.
+    wide: Vec<u64>,
     work: usize,
 }
 
 impl<'t> Pairs<'t> {
-    fn disturbances(terminals: &'t [Terminal], used: &[u64]) -> Vec<Vec<TerminalId>> {
-        let mut pairs = Pairs { terminals, disturbs: vec![Vec::new(); terminals.len()], work: MAX_WORK };
+    fn of(terminals: &'t [Terminal], used: &[u64]) -> Self {
+        let (disturbs, wide) = (vec![Vec::new(); terminals.len()], vec![0; used.len()]);
+        let mut pairs = Pairs { terminals, disturbs, wide, work: MAX_WORK };
         let mut words: Vec<(TerminalId, Vec<u8>)> = Vec::new();
         let mut automata: Vec<Automaton> = Vec::new();
         for t in bits::iter(used) {
@@ -99,8 +120,12 @@ impl<'t> Pairs<'t> {
             if only_word(&terminals[t as usize].expr, &mut word) {
                 words.push((t, word));
             } else if let Some(automaton) = pairs.automaton(t) {
+                if automaton.is_wide() {
+                    bits::insert(&mut pairs.wide, t);
+                }
                 automata.push(automaton);
             } else {
+                bits::insert(&mut pairs.wide, t);
                 bits::iter(used).filter(|&other| other != t).for_each(|other| pairs.keep_apart(t, other));
             }
         }
@@ -109,7 +134,7 @@ impl<'t> Pairs<'t> {
             words.iter().for_each(|(t, word)| pairs.word_and_automaton(*t, word, a));
             automata[..i].iter().for_each(|b| pairs.automata(a, b));
         }
-        pairs.disturbs
+        pairs
     }
 
     fn automaton(&mut self, id: TerminalId) -> Option<Automaton> {
