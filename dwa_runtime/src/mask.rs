@@ -12,6 +12,7 @@ use crate::tables::{ALWAYS, END_VERDICT};
 use crate::verdict::{Automaton, Memo, Reader};
 use crate::vocab::Vocab;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// What an emission does to stacks before a group's verdicts are read.
 #[derive(Clone, Copy)]
@@ -67,6 +68,15 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
 
     /// Write to `out`, or unite into it, the tokens that a branch allows.
     fn branch_mask(self, lexer: u32, tops: &Tops, out: &mut [u32], unite: bool) {
+        let composed = self.schedule.composed();
+        let place = match &tops[..] {
+            // Interned stacks live as long as the grammar.
+            [top] if top.is_interned() => Some((Arc::as_ptr(top) as usize, lexer)),
+            _ => None,
+        };
+        if place.is_some_and(|place| composed.at(place, |row| write(row, out, unite))) {
+            return;
+        }
         let mut key: SmallVec<[u64; 40]> = SmallVec::new();
         key.push(u64::from(lexer));
         for group in self.schedule.groups(lexer) {
@@ -78,7 +88,10 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
             self.verdicts_after(tops, self.schedule.change(group), reader, verdicts);
             verdicts.iter_mut().zip(relevant).for_each(|(v, r)| *v &= r);
         }
-        self.apply(&key, out, unite);
+        let row = self.apply(&key, out, unite);
+        if let (Some(place), Some(row)) = (place, row) {
+            composed.insert_at(place, row);
+        }
     }
 
     /// Write to `verdicts`, which are empty, what holds on the stacks that result from a change, or on `tops` as they are.
@@ -146,22 +159,23 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
         }
     }
 
-    /// Write the row of a lexer state to `out`, or unite it into what is there. `key` is the state followed by the
-    /// verdicts of its groups in order, each restricted to what is relevant to the group.
-    fn apply(self, key: &[u64], out: &mut [u32], unite: bool) {
+    /// Write the row of a lexer state to `out`, or unite it into what is there; return it if it is cached. `key` is the
+    /// state followed by the verdicts of its groups in order, each restricted to what is relevant to the group.
+    fn apply(self, key: &[u64], out: &mut [u32], unite: bool) -> Option<Arc<[u32]>> {
         let composed = self.schedule.composed();
-        if composed.with(key, |row| if unite { Tokens::Dense(row).or_into(out) } else { out.copy_from_slice(row) }) {
-            return;
+        if let Some(row) = composed.get(key) {
+            write(&row, out, unite);
+            return Some(row);
         }
         if unite {
             let mut row = vec![0u32; out.len()];
             self.compose(key, &mut row);
             Tokens::Dense(&row).or_into(out);
-            composed.insert(key, row.into());
+            composed.insert(key, &row)
         } else {
             out.fill(0);
             self.compose(key, out);
-            composed.insert(key, (&*out).into());
+            composed.insert(key, out)
         }
     }
 
@@ -190,6 +204,16 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
                 row[id as usize / 32] |= 1 << (id % 32);
             }
         }
+    }
+}
+
+/// Write a row to `out`, or unite it into what is there.
+#[inline]
+fn write(row: &[u32], out: &mut [u32], unite: bool) {
+    if unite {
+        Tokens::Dense(row).or_into(out);
+    } else {
+        out.copy_from_slice(row);
     }
 }
 

@@ -20,35 +20,62 @@ use std::sync::{Arc, Mutex};
 type Row = Box<[u32]>;
 type Key = Box<[u64]>;
 
-/// A byte-limited map that is only added to.
+/// A lexer state, and the address of the one stack that goes with it.
+pub(crate) type Place = (usize, u32);
+
+/// Rows composed so far: by what they are made of, and by where that was found. It is only added to, up to a byte limit.
 #[derive(Debug)]
 pub(crate) struct Cache {
     rows: HashMap<Key, Arc<[u32]>, FxBuildHasher>,
+    places: HashMap<Place, Arc<[u32]>, FxBuildHasher>,
     bytes: AtomicUsize,
     limit: usize,
 }
 
 /// Bytes the cache may hold.
 const CACHE_BYTES: usize = 64 << 20;
+/// What an entry takes beside key and row, about.
+const ENTRY_BYTES: usize = 64;
 
 impl Cache {
     pub(crate) fn new() -> Self {
-        Cache { rows: HashMap::with_hasher(FxBuildHasher), bytes: AtomicUsize::new(0), limit: CACHE_BYTES }
+        let (rows, places) = (HashMap::with_hasher(FxBuildHasher), HashMap::with_hasher(FxBuildHasher));
+        Cache { rows, places, bytes: AtomicUsize::new(0), limit: CACHE_BYTES }
     }
 
-    /// Call `read` with the row of `key`; false if there is none.
+    /// The row of `key`.
+    pub(crate) fn get(&self, key: &[u64]) -> Option<Arc<[u32]>> {
+        self.rows.pin().get(key).map(Arc::clone)
+    }
+
+    /// Keep the row of `key`, if there is room.
+    pub(crate) fn insert(&self, key: &[u64], row: &[u32]) -> Option<Arc<[u32]>> {
+        self.has_room(size_of_val(key) + size_of_val(row)).then(|| {
+            let row: Arc<[u32]> = row.into();
+            self.rows.pin().insert(key.into(), Arc::clone(&row));
+            row
+        })
+    }
+
+    /// Call `read` with the row of `place`; false if it is not known.
     #[inline]
-    pub(crate) fn with(&self, key: &[u64], read: impl FnOnce(&[u32])) -> bool {
-        let rows = self.rows.pin();
-        rows.get(key).map(|row| read(row)).is_some()
+    pub(crate) fn at(&self, place: Place, read: impl FnOnce(&[u32])) -> bool {
+        self.places.pin().get(&place).map(|row| read(row)).is_some()
     }
 
-    pub(crate) fn insert(&self, key: &[u64], row: Arc<[u32]>) {
-        let cost = size_of_val(key) + size_of_val(&row[..]) + 64;
-        if self.bytes.load(Ordering::Relaxed) + cost <= self.limit {
-            self.bytes.fetch_add(cost, Ordering::Relaxed);
-            self.rows.pin().insert(key.into(), row);
+    /// Remember the row of `place`, whose stack must outlive the cache.
+    pub(crate) fn insert_at(&self, place: Place, row: Arc<[u32]>) {
+        if self.has_room(size_of::<(Place, Arc<[u32]>)>()) {
+            self.places.pin().insert(place, row);
         }
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        let room = self.bytes.load(Ordering::Relaxed) + bytes + ENTRY_BYTES <= self.limit;
+        if room {
+            self.bytes.fetch_add(bytes + ENTRY_BYTES, Ordering::Relaxed);
+        }
+        room
     }
 }
 

@@ -69,7 +69,9 @@ impl<S: Copy + Ord, M: Default> Node<S, M> {
         Arc::new(node)
     }
 
-    pub(crate) fn is_interned(&self) -> bool {
+    /// Whether an [`Interner`](crate::Interner) keeps this node.
+    #[inline]
+    pub fn is_interned(&self) -> bool {
         self.interned
     }
 
