@@ -7,14 +7,16 @@ returns its result. Since the driver waits for each call, two engines never run 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import itertools
 import multiprocessing
 import os
 import resource
 import time
 import traceback
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,6 +180,34 @@ class Bench:
         t0, t1, t2 = (np.array(times, dtype=np.int64) for times in (begun, filled, done))
         return Times(t2 - t0, t1 - t0, t2 - t1, np.array(new), np.array(fork))
 
+    def memory(
+        self, path: str, texts: Sequence[Sequence[int]], long: Sequence[int], count: int
+    ) -> dict[str, float]:
+        """Bytes that the process grows by.
+
+        For ``count`` matchers, each in the middle of one of ``texts``, which it accepts; for as many again;
+        per new matcher, per fork, and per token of ``long`` of one matcher.
+        """
+        compiled = self.engine.load(path)
+
+        def start(ids: Sequence[int]) -> Any:
+            matcher = self.engine.new(compiled)
+            accept = self.engine.accept(matcher)
+            for id_ in ids:
+                if not accept(id_):
+                    raise RuntimeError(f"{self.engine.name} refuses token {id_}")
+            return matcher
+
+        def live() -> list[Any]:
+            return [start(ids[: len(ids) // 2]) for ids in itertools.islice(itertools.cycle(texts), count)]
+
+        first, matchers = _grown(live)
+        grown = {"live": first, "live again": _grown(live)[0]}
+        grown["new"] = _grown(lambda: [self.engine.new(compiled) for _ in range(count)])[0] / count
+        grown["fork"] = _grown(lambda: [self.engine.fork(matcher) for matcher in matchers])[0] / count
+        grown["token"] = _grown(lambda: start(long))[0] / len(long)
+        return grown
+
     def overhead(self, steps: int) -> np.ndarray:
         """What the timing itself costs: nanoseconds of the same loop around nothing."""
         clock = time.perf_counter_ns
@@ -194,6 +224,21 @@ class Bench:
 
     def peak_rss_bytes(self) -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _grown(make: Callable[[], Any]) -> tuple[float, Any]:
+    """What resident memory grows by, and what was made. Free memory is returned before and after."""
+    libc = ctypes.CDLL(None)
+
+    def resident() -> int:
+        gc.collect()
+        libc.malloc_trim(0)
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    before = resident()
+    made = make()
+    return resident() - before, made
 
 
 @contextlib.contextmanager

@@ -35,14 +35,19 @@ class Vocab:
             If it is missing, damaged or of another version.
         """
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of ids, padding included."""
     @property
-    def eos_ids(self) -> list[int]: ...
+    def eos_ids(self) -> list[int]:
+        """Ids that end the output, ascending."""
     @property
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """BLAKE3 of ids, bytes and end ids, hexadecimal."""
     @property
-    def missing_bytes(self) -> bytes: ...
-    def token_bytes(self, token_id: int) -> bytes | None: ...
+    def missing_bytes(self) -> bytes:
+        """Bytes that no token of one byte spells."""
+    def token_bytes(self, token_id: int) -> bytes | None:
+        """Bytes of a token; None for ids that spell no text."""
 
 class CompiledGrammar:
     """A grammar compiled for a vocabulary; serves any number of matchers on any number of threads."""
@@ -251,8 +256,12 @@ def compile(
     progress: Callable[[str, float], object] | None = None,
     shared_tokens: int | None = None,
     min_agreement: int | None = None,
-) -> CompiledGrammar: ...
-def load(source: str | bytes, vocab: Vocab) -> CompiledGrammar: ...
+) -> CompiledGrammar:
+    """Compile a grammar in canonical IR text."""
+
+def load(source: str | bytes, vocab: Vocab) -> CompiledGrammar:
+    """Load an artifact, from a file (mapped) or from its bytes."""
+
 def fill_bitmask_batch(matchers: Iterable[Matcher], bitmask: Any, rows: Iterable[int] | None = None) -> None:
     """Fill the rows of many matchers, on several threads and without the GIL.
 

@@ -1,6 +1,6 @@
 """Write the IR of the package's grammars to ``tests/corpus/ir``, for Rust tests, which cannot read Lark text.
 
-    python tools/write_ir.py
+python tools/write_ir.py
 """
 
 from pathlib import Path

@@ -48,7 +48,15 @@ fn checked(bitmask: &Bound<'_, PyAny>, words: usize) -> PyResult<(PyBuffer<i32>,
     let rows = match *buffer.shape() {
         [found] if found == words => 1,
         [rows, found] if found == words => rows,
-        _ => return Err(error::state(format!("{}, {}", describe(), expected()))),
+        _ => {
+            let fix = match buffer.shape().last() {
+                Some(&found) if found > words => {
+                    "if the logits are wider than the vocabulary, give it their width: Vocab.from_file(path, size=...)"
+                }
+                _ => "allocate_token_bitmask(batch, vocab.size) makes one",
+            };
+            return Err(error::state(format!("{}, {}; {fix}", describe(), expected())));
+        }
     };
     if !buffer.is_c_contiguous() {
         return Err(error::state(format!("{} but is not C-contiguous, {}", describe(), expected())));

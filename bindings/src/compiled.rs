@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A compiled grammar; serves any number of matchers.
+/// A grammar compiled for a vocabulary; serves any number of matchers on any number of threads.
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct CompiledGrammar {
     pub inner: Arc<Compiled>,
@@ -43,17 +43,22 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// Write the artifact to `path`, atomically.
+    /// Write the artifact to ``path``, atomically.
+    ///
+    /// Raises
+    /// ------
+    /// ArtifactError
+    ///     If the file cannot be written.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         guard(|| py.detach(|| write_atomically(&path, self.inner.bytes()).map_err(|e| io_error("write", &path, &e))))
     }
 
-    /// The artifact's bytes.
+    /// The artifact's bytes, as ``save`` writes them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         guard(|| Ok(PyBytes::new(py, self.inner.bytes())))
     }
 
-    /// Milliseconds by stage, sizes, and artifact bytes by section.
+    /// Milliseconds by stage (of the build, empty if loaded), counts, and artifact bytes by section.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = PyDict::new(py);
@@ -83,13 +88,13 @@ impl CompiledGrammar {
         self.warnings.clone()
     }
 
-    /// Fingerprint of the grammar, in hexadecimal.
+    /// Fingerprint of the grammar, hexadecimal.
     #[getter]
     fn grammar_fingerprint(&self) -> String {
         self.inner.header().grammar.iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Fingerprint of the vocabulary, in hexadecimal.
+    /// Fingerprint of the vocabulary, hexadecimal.
     #[getter]
     fn vocab_fingerprint(&self) -> String {
         self.inner.vocab().fingerprint_hex()

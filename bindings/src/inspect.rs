@@ -19,7 +19,12 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// What an artifact, a file or its bytes, holds.
+/// What an artifact, a file or its bytes, holds: fingerprints, terminals, counts, bytes of each section.
+///
+/// Raises
+/// ------
+/// ArtifactError
+///     If it is missing, damaged or of another version.
 #[pyfunction]
 pub fn inspect<'py>(py: Python<'py>, source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     guard(|| {
@@ -45,7 +50,16 @@ pub fn inspect<'py>(py: Python<'py>, source: &Bound<'py, PyAny>) -> PyResult<Bou
     })
 }
 
-/// An automaton of an artifact in Graphviz's language.
+/// The ``"lexer"`` or the ``"parser"`` automaton of an artifact in Graphviz's language.
+///
+/// Raises
+/// ------
+/// ArtifactError
+///     If it is missing, damaged or of another version.
+/// BudgetExceeded
+///     If the automaton has more than ``max_states`` states.
+/// StateError
+///     For another automaton.
 #[pyfunction]
 #[pyo3(signature = (source, automaton, max_states=200))]
 pub fn dot(py: Python<'_>, source: &Bound<'_, PyAny>, automaton: &str, max_states: usize) -> PyResult<String> {

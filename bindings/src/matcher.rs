@@ -12,6 +12,9 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 const SHOWN_BYTES: usize = 32;
 
 /// One output being decoded.
+///
+/// Every method either does what it says or raises and leaves the matcher as it was. A matcher serves one call at a
+/// time; a second one, from another thread, raises StateError. Any number of matchers may share a compiled grammar.
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct Matcher {
     inner: Mutex<dwa_runtime::Matcher>,
@@ -60,6 +63,22 @@ impl Matcher {
         dwa_runtime::Matcher::new(compiled.inner.clone()).into()
     }
 
+    /// Write the tokens allowed next into row ``index`` of ``bitmask``.
+    ///
+    /// Parameters
+    /// ----------
+    /// bitmask : int32 array or CPU tensor of shape (batch, ceil(size / 32)), or (ceil(size / 32),)
+    ///     C-contiguous and writable. Bit ``t % 32`` of word ``t // 32`` is token id ``t``; the whole row is written.
+    ///     End ids are set if and only if the output so far is complete.
+    /// index : int
+    ///     Row.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     For another dtype, shape or layout, a row out of range, or after an end token; the bitmask is untouched.
+    /// DeadEnd
+    ///     If no token is allowed and the output is not complete.
     #[pyo3(signature = (bitmask, index=Int(0)), text_signature = "($self, bitmask, index=0)")]
     fn fill_next_token_bitmask(&self, bitmask: &Bound<'_, PyAny>, index: Int) -> PyResult<()> {
         guard(|| {
@@ -69,6 +88,12 @@ impl Matcher {
         })
     }
 
+    /// Take a token. False, with nothing changed, if the mask does not allow it.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     If the id is out of range or an end token was accepted before.
     fn accept_token(&self, token_id: Int) -> PyResult<bool> {
         guard(|| {
             let mut matcher = self.lock()?;
@@ -77,10 +102,26 @@ impl Matcher {
         })
     }
 
+    /// Take bytes up to the first that no continuation allows; return how many were taken.
+    ///
+    /// Taking any counts as one step for :meth:`rollback`.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     If an end token was accepted before.
     fn accept_bytes(&self, data: &[u8]) -> PyResult<usize> {
         guard(|| self.lock()?.accept_bytes(data).map_err(error::matcher))
     }
 
+    /// How many of ``ids`` could be accepted one after the other; the state does not change.
+    ///
+    /// End tokens count like others; nothing is acceptable after one, so the result is 0 if one was accepted before.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     If any of the ids is out of range, wherever it stands.
     fn validate_tokens(&self, ids: &Bound<'_, PyAny>) -> PyResult<usize> {
         guard(|| {
             let ids = integers(ids)?;
@@ -90,6 +131,12 @@ impl Matcher {
         })
     }
 
+    /// Undo the last ``n`` steps, accepted end tokens included.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     If fewer steps were taken.
     #[pyo3(signature = (n=Int(1)), text_signature = "($self, n=1)")]
     fn rollback(&self, n: Int) -> PyResult<()> {
         guard(|| {
@@ -99,10 +146,12 @@ impl Matcher {
         })
     }
 
+    /// An independent matcher in the same state, with the same history.
     fn fork(&self) -> PyResult<Self> {
         guard(|| Ok(self.lock()?.clone().into()))
     }
 
+    /// Back to the empty output.
     fn reset(&self) -> PyResult<()> {
         guard(|| {
             self.lock()?.reset();
@@ -110,18 +159,53 @@ impl Matcher {
         })
     }
 
+    /// Whether the output so far is a sentence, so that an end token is allowed.
     fn is_accepting(&self) -> PyResult<bool> {
         guard(|| Ok(self.lock()?.is_accepting()))
     }
 
+    /// Whether an end token was accepted.
     fn is_terminated(&self) -> PyResult<bool> {
         Ok(self.lock()?.is_terminated())
     }
 
+    /// The text that must come next: bytes as long as exactly one can follow and the output is not complete.
+    ///
+    /// At most 4,096 bytes; empty after an end token.
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         guard(|| Ok(PyBytes::new(py, &self.lock()?.forced_bytes())))
     }
 
+    /// The tokens that must come next, if it is certain how the tokenizer would write them; never end ids.
+    ///
+    /// Parameters
+    /// ----------
+    /// encode : tokenizers.Tokenizer, transformers tokenizer or callable from str to token ids, optional
+    ///     The tokenizer of the vocabulary. Without it, the tokens are those of positions at which the mask allows a
+    ///     single id, of which there are few: nearly every text can be spelt in several ways.
+    ///
+    /// Returns
+    /// -------
+    /// list of int
+    ///     Acceptable one after the other. They are what ``encode`` gives, after the output so far, for every text
+    ///     that the language allows from here, provided that the output itself is what it gives. Empty where any
+    ///     choice is left.
+    ///
+    /// Notes
+    /// -----
+    /// The forced text w (:meth:`forced_bytes`) is encoded behind the end of the output. Its last tokens might be
+    /// others if more text followed: a token of the longer text may lie across the end of w. The mask knows where
+    /// such tokens can start. Byte pair encoding is closed under prefixes, so before such a token, the longer text is
+    /// encoded as w cut off there is. What all these encodings, and those of w with one character of each kind that
+    /// may follow it (which decide how text is split into words first), have in common is certain.
+    ///
+    /// That argument holds for byte pair encoding behind a splitter that looks at most one character ahead. Ids that
+    /// do not spell the text (a tokenizer that normalises, or another vocabulary's) are never returned.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     If ``encode`` cannot encode, or gives ids that are out of range.
     #[pyo3(signature = (encode=None))]
     fn forced_tokens(&self, py: Python<'_>, encode: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u32>> {
         guard(|| {
@@ -139,10 +223,20 @@ impl Matcher {
         })
     }
 
+    /// Names of the terminals that may come next, or that the pending lexeme can still become.
+    ///
+    /// In the order of the grammar; then "end of input" if the output is complete, and "ignored text" where that may
+    /// come. Empty after an end token.
     fn expected_terminals(&self) -> PyResult<Vec<String>> {
         guard(|| Ok(self.lock()?.expected_terminals()))
     }
 
+    /// Why a token is, or is not, allowed next. For people: reads the whole output again.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     If the id is out of range or an end token was accepted before.
     fn explain<'py>(&self, py: Python<'py>, token_id: Int) -> PyResult<Bound<'py, PyAny>> {
         guard(|| {
             let explained = {
@@ -153,6 +247,7 @@ impl Matcher {
         })
     }
 
+    /// As :meth:`explain`, of text.
     fn explain_bytes<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         guard(|| {
             let explained = self.lock()?.explain_bytes(data).map_err(error::matcher)?;
@@ -160,7 +255,7 @@ impl Matcher {
         })
     }
 
-    /// The next mask as a numpy bool array of shape `(size,)`.
+    /// The next mask as a bool array of shape (size,), for people; raises as ``fill_next_token_bitmask``.
     fn mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         guard(|| {
             let bools: Vec<u8> = {
@@ -180,7 +275,7 @@ impl Matcher {
         Ok(self.lock()?.steps())
     }
 
-    /// Live branches and stack tops, for tests of ambiguity.
+    /// Live branches, and stack tops in all of them: more than (1, 1) where the text so far is ambiguous.
     #[getter]
     fn branch_counts(&self) -> PyResult<(usize, usize)> {
         Ok(self.lock()?.branch_counts())
@@ -203,7 +298,27 @@ impl Matcher {
     }
 }
 
-/// Fill the rows of many matchers in parallel, without the GIL.
+/// Fill the rows of many matchers, on several threads and without the GIL.
+///
+/// As ``fill_next_token_bitmask`` for each matcher. Small batches are filled by the calling thread.
+///
+/// Parameters
+/// ----------
+/// matchers : iterable of Matcher
+///     All different, of any grammars compiled for vocabularies of one size. None may be used meanwhile.
+/// bitmask : int32 array or CPU tensor of shape (batch, ceil(size / 32))
+///     C-contiguous and writable. Other threads must leave these rows alone meanwhile.
+/// rows : iterable of int, optional
+///     Row of each matcher, all different; other rows are left as they are. Default: the matchers' positions.
+///
+/// Raises
+/// ------
+/// StateError
+///     For bitmasks, rows or matchers that do not fit, a matcher that is given twice, in use, or that accepted an end
+///     token. Nothing was written.
+/// DeadEnd
+///     If no token is allowed for some matcher and its output is not complete; the first is named. All other rows are
+///     filled, its own is zero.
 #[pyfunction]
 #[pyo3(signature = (matchers, bitmask, rows=None))]
 pub fn fill_bitmask_batch(

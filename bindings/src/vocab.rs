@@ -35,7 +35,7 @@ impl Vocab {
         })
     }
 
-    /// Build what compiling needs of the vocabulary now, instead of in the first `compile`.
+    /// Build what compiling needs of the vocabulary now, instead of in the first ``compile``.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         guard(|| {
             py.detach(|| {
@@ -73,16 +73,19 @@ impl Vocab {
         format!("<Vocab {}: {} ids>", &self.inner.fingerprint_hex()[..12], self.inner.size())
     }
 
+    /// Number of ids, padding included.
     #[getter]
     fn size(&self) -> usize {
         self.inner.size()
     }
 
+    /// Ids that end the output, ascending.
     #[getter]
     fn eos_ids(&self) -> Vec<u32> {
         self.inner.eos_ids().to_vec()
     }
 
+    /// BLAKE3 of ids, bytes and end ids, hexadecimal.
     #[getter]
     fn missing_bytes(&self) -> Vec<u8> {
         self.inner.missing_bytes()
@@ -93,6 +96,7 @@ impl Vocab {
         self.inner.fingerprint_hex()
     }
 
+    /// Bytes of a token; None for ids that spell no text.
     fn token_bytes<'py>(&self, py: Python<'py>, token_id: usize) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if token_id >= self.inner.size() {
             let max = self.inner.size() - 1;

@@ -1,9 +1,10 @@
 //! Masks of many matchers at once, on a few threads.
 //!
-//! A warm row costs a fraction of a microsecond, a cold one up to a thousand times as much, and waking a thread about
-//! twenty. So the caller fills rows itself, and calls helpers once what is left would take it much longer than that. The
-//! rest is cut into chunks that caller and helpers take in turn: a slow row delays its own chunk only. The helpers are a
-//! pool of their own, so that a grammar being compiled on rayon's global pool does not stall masks.
+//! A warm row costs half a microsecond, nearly all of it memory traffic, of which a second core makes little more; a cold
+//! one up to a thousand times as much. Where cores are busy, a thread takes milliseconds to wake. So the caller fills rows
+//! itself, and calls helpers once what is left would take it as long as that. The rest is cut into chunks that caller and
+//! helpers take in turn: a slow row delays its own chunk only. The helpers are a pool of their own, so that a grammar being
+//! compiled on rayon's global pool does not stall masks.
 
 use crate::error::MatcherError;
 use crate::matcher::Matcher;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time that the rows left must be expected to take for helpers to be called.
-const WORTH_HELP: Duration = Duration::from_micros(64);
+const WORTH_HELP: Duration = Duration::from_millis(2);
 /// Rows a thread takes at a time.
 const CHUNK: usize = 8;
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import hashlib
+import itertools
 import multiprocessing
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,8 @@ VOCAB = gg.Vocab.default()
 WORDS = (VOCAB.size + 31) // 32
 EOS = VOCAB.eos_ids[0]
 NAMES = ("calc", "json", "sql_core")
+MANY = 20_000
+"""Rows that would take one thread several milliseconds."""
 BEGINNINGS = {
     "calc": [b"", b"1", b"f(", b"1 + ", b"1e", b"((x"],
     "json": [b"", b"{", b'{"a', b"[1, ", b"-", b"tr", b'{"a": [null, ']
@@ -123,13 +128,19 @@ def test_misuse_writes_nothing(count: int) -> None:
     assert np.array_equal(bitmask, one_by_one(matchers))
 
 
-@pytest.mark.parametrize("count", [4, 60])
-def test_a_dead_end_leaves_the_other_rows_filled(count: int) -> None:
+def dead_end() -> gg.Matcher:
+    """A matcher from which no token leads on."""
     with pytest.warns(gg.VocabWarning):
         no_c = gg.Vocab.from_bytes({0: b"a", 1: b"b"}, eos_ids=[2], size=VOCAB.size)
     grammar = gg.Grammar.from_lark('%glrgrid {"lexer": "basic"}\nstart: "a" "c" | "b"')
     dead = gg.Matcher(gg.compile(grammar, no_c))
     assert dead.accept_token(0)
+    return dead
+
+
+@pytest.mark.parametrize("count", [4, 60])
+def test_a_dead_end_leaves_the_other_rows_filled(count: int) -> None:
+    dead = dead_end()
     matchers = mixed(count)
     for place in (count - 2, 1):
         matchers[place] = dead.fork()
@@ -174,6 +185,38 @@ def test_many_threads_on_one_cold_grammar() -> None:
     assert not failures, failures
 
 
+def test_many_threads_see_the_masks_of_one() -> None:
+    """Threads that walk the same texts at once, on a grammar nobody has used before, see what one thread sees."""
+    texts = [
+        b"SELECT a, b FROM t WHERE x = 'it''s' OR y IN (1, 2.5e3)",
+        b"DELETE FROM t; SELECT (((1)))",
+        b"(" * 90,
+    ]
+    paths = []
+    for seed in range(8):
+        rng = random.Random(seed)
+        text = rng.choice(texts)
+        cuts = sorted({0, len(text), *rng.sample(range(len(text)), 12)})
+        paths.append([text[a:b] for a, b in itertools.pairwise(cuts)])
+
+    def walk(grammar: gg.CompiledGrammar, path: list[bytes]) -> list[bytes]:
+        matcher = gg.Matcher(grammar)
+        masks = []
+        for part in path:
+            matcher.accept_bytes(part)
+            masks.append(matcher.mask().tobytes())
+        while matcher.steps:
+            matcher.rollback()
+            masks.append(matcher.mask().tobytes())
+        return masks
+
+    alone = [walk(compiled("sql_core"), path) for path in paths]
+    for _ in range(5):
+        fresh = gg.load(compiled("sql_core").to_bytes(), VOCAB)
+        with ThreadPoolExecutor(len(paths)) as threads:
+            assert list(threads.map(functools.partial(walk, fresh), paths)) == alone
+
+
 def test_a_matcher_in_use_is_refused_and_the_gil_is_free() -> None:
     """While one thread fills batches, others run Python; a matcher that is being filled refuses their calls."""
     matchers = mixed(400)
@@ -204,10 +247,29 @@ def test_a_matcher_in_use_is_refused_and_the_gil_is_free() -> None:
     assert not matchers[200].is_terminated()
 
 
+def test_a_batch_that_is_worth_help() -> None:
+    """So many rows that helpers are called; some rows in their midst are dead ends."""
+    matchers = mixed(50)
+    expected = one_by_one(matchers)
+    many = [matchers[row % 50].fork() for row in range(MANY)]
+    bitmask = np.full((MANY, WORDS), 7, dtype=np.int32)
+    gg.fill_bitmask_batch(many, bitmask)
+    assert np.array_equal(bitmask.reshape(-1, 50, WORDS), np.broadcast_to(expected, (MANY // 50, 50, WORDS)))
+    dead = dead_end()
+    for place in (MANY - 7, 50 * 77 + 3):
+        many[place] = dead.fork()
+    bitmask[:] = 7
+    with pytest.raises(gg.DeadEnd, match=r"^matchers\[3853\]: dead end"):
+        gg.fill_bitmask_batch(many, bitmask)
+    assert not bitmask[[3853, MANY - 7]].any()
+    alive = np.setdiff1d(np.arange(MANY), [3853, MANY - 7])
+    assert np.array_equal(bitmask[alive], expected[alive % 50])
+
+
 def fill_in_child(matchers: list[gg.Matcher], queue: multiprocessing.Queue[bytes]) -> None:
     bitmask = gg.allocate_token_bitmask(len(matchers), VOCAB.size)
     gg.fill_bitmask_batch(matchers, bitmask)
-    queue.put(bitmask.tobytes())
+    queue.put(hashlib.sha256(bitmask).digest())
 
 
 @pytest.mark.skipif(
@@ -215,8 +277,8 @@ def fill_in_child(matchers: list[gg.Matcher], queue: multiprocessing.Queue[bytes
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_process_fills_batches_too() -> None:
-    matchers = mixed(64)
-    bitmask = gg.allocate_token_bitmask(64, VOCAB.size)
+    matchers = [matcher.fork() for matcher in mixed(50) for _ in range(MANY // 50)]
+    bitmask = gg.allocate_token_bitmask(MANY, VOCAB.size)
     gg.fill_bitmask_batch(matchers, bitmask)
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
@@ -224,4 +286,4 @@ def test_a_forked_process_fills_batches_too() -> None:
     child.start()
     found = queue.get(timeout=60)
     child.join()
-    assert found == bitmask.tobytes()
+    assert found == hashlib.sha256(bitmask).digest()

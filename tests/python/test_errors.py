@@ -83,8 +83,8 @@ def bad_bitmasks() -> Iterator[tuple[str, Any]]:
     yield "ndarray of dtype float32|expected an int32", np.zeros((1, WORDS), np.float32)
     yield "list|expected an int32", [0] * WORDS
     yield "NoneType|expected an int32", None
-    yield f"shape [1, {WORDS + 1}]|expected (batch, {WORDS}) int32", np.zeros((1, WORDS + 1), np.int32)
-    yield f"shape [{WORDS - 1}]|expected (batch, {WORDS}) int32", np.zeros(WORDS - 1, np.int32)
+    yield f"shape [1, {WORDS + 1}]|expected (batch, {WORDS}) int32|size=", np.zeros((1, WORDS + 1), np.int32)
+    yield f"shape [{WORDS - 1}]|expected (batch, {WORDS}) int32|vocab.size", np.zeros(WORDS - 1, np.int32)
     yield f"shape [1, 1, {WORDS}]|expected (batch, {WORDS})", np.zeros((1, 1, WORDS), np.int32)
     yield "not C-contiguous|expected", np.zeros((2, 2 * WORDS), np.int32)[:, ::2]
     yield "not C-contiguous|expected", np.zeros((2, WORDS), np.int32, order="F")

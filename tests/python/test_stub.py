@@ -101,3 +101,25 @@ def test_a_class_can_be_made_exactly_if_the_stub_says_so():
     for name, node in CLASSES.items():
         can_be_made = getattr(_native, name).__text_signature__ is not None
         assert ("__new__" in stub_members(node.body)) == can_be_made, name
+
+
+def test_everything_explains_itself_at_run_time():
+    """``help()`` shows what the stub says, of every public name."""
+    documented = 0
+
+    def check(where: str, node: ast.stmt, native: Any) -> None:
+        nonlocal documented
+        assert isinstance(node, ast.FunctionDef | ast.ClassDef)
+        assert ast.get_docstring(node), f"{where} is not documented"
+        assert inspect.getdoc(native) == ast.get_docstring(node), where
+        documented += 1
+
+    for name, node in MEMBERS.items():
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            check(name, node, getattr(_native, name))
+    for name, node in CLASSES.items():
+        for member, function in stub_members(node.body).items():
+            if is_public(member):
+                check(f"{name}.{member}", function, vars(getattr(_native, name))[member])
+    assert documented > 30
+    assert "Parameters" in inspect.getdoc(glrgrid.Matcher.fill_next_token_bitmask)
