@@ -1,6 +1,6 @@
 //! Advances branches by bytes: the watched lexer, and GLR steps for what it emits.
 
-use crate::lr::{Lr, Tops};
+use crate::lr::{EMIT, Lr, Tops};
 use crate::tables::{NONE, START, Step};
 use crate::verdict::Memo;
 use std::sync::Arc;
@@ -73,14 +73,14 @@ impl Lr<'_> {
         match (ignored, terms.len()) {
             (true, 0) => tops,
             (false, 1) => terms.next().map_or_else(Tops::new, |only| self.shift(&tops, only)),
-            _ => {
+            _ => self.stacks.step(&tops, EMIT | set, || {
                 let mut all: Tops = terms.flat_map(|t| self.shift(&tops, t)).collect();
                 if ignored {
-                    all.extend(tops);
+                    all.extend(tops.iter().map(Arc::clone));
                 }
                 weighted_gss::merge(&mut all);
                 all
-            }
+            }),
         }
     }
 

@@ -21,6 +21,9 @@ pub(crate) fn stacks() -> Stacks {
     Stacks::new(0, 1 << 16, Memo::DEEP)
 }
 
+/// Marks steps of [`Stacks`] that emit a set; the others shift a terminal.
+pub(crate) const EMIT: u32 = 1 << 31;
+
 /// States pushed above an existing node, not yet nodes themselves.
 pub(crate) type Local = SmallVec<[u32; 16]>;
 
@@ -151,35 +154,42 @@ impl<'t> Lr<'t> {
                 Linear::Forks => {}
             }
         }
-        let mut forks = Forks::new(self, tops, terminal);
-        forks.run(false);
-        if forks.shifts { forks.shift() } else { Tops::new() }
+        self.stacks.step(tops, terminal, || {
+            let mut forks = Forks::new(self, tops, terminal);
+            forks.run(false);
+            if forks.shifts { forks.shift() } else { Tops::new() }
+        })
     }
 
     /// Whether some stack of `tops` can shift `terminal` (the end of input: accepts).
     pub(crate) fn can_shift(self, tops: &[Stack], terminal: u32) -> bool {
-        if let [top] = tops {
-            let deep = top.depth() > Memo::DEEP;
-            let key = Memo::can_shift(terminal);
-            if deep && let Some(known) = top.memo().get(key) {
-                return known[0] == 1;
-            }
-            let mut reached = 0;
-            let can = match self.shift_linear_to(top, terminal, &mut reached) {
-                Linear::Refused => Some(false),
-                Linear::Shifted(..) | Linear::Accepted => Some(true),
-                Linear::Forks => None,
-            };
-            if let Some(can) = can {
-                if deep && reached + Memo::DEEP < top.depth() {
-                    top.memo().insert(key, &[u64::from(can)]);
-                }
-                return can;
-            }
+        let forks = || {
+            let mut forks = Forks::new(self, tops, terminal);
+            forks.run(true);
+            forks.shifts
+        };
+        let [top] = tops else { return forks() };
+        let key = Memo::can_shift(terminal);
+        let known = || top.memo().get(key).map(|known| known[0] == 1);
+        let deep = top.depth() > Memo::DEEP;
+        if deep && let Some(can) = known() {
+            return can;
         }
-        let mut forks = Forks::new(self, tops, terminal);
-        forks.run(true);
-        forks.shifts
+        let mut reached = 0;
+        let step = self.shift_linear_to(top, terminal, &mut reached);
+        let forked = matches!(step, Linear::Forks);
+        if forked && let Some(can) = known() {
+            return can;
+        }
+        let can = match step {
+            Linear::Refused => false,
+            Linear::Shifted(..) | Linear::Accepted => true,
+            Linear::Forks => forks(),
+        };
+        if forked || (deep && reached + Memo::DEEP < top.depth()) {
+            top.memo().insert(key, &[u64::from(can)]);
+        }
+        can
     }
 }
 

@@ -70,8 +70,8 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
     fn branch_mask(self, lexer: u32, tops: &Tops, out: &mut [u32], unite: bool) {
         let composed = self.schedule.composed();
         let place = match &tops[..] {
-            // Interned stacks live as long as the grammar.
-            [top] if top.is_interned() => Some((Arc::as_ptr(top) as usize, lexer)),
+            // What is kept lives as long as the grammar.
+            [top] if top.is_kept() => Some((Arc::as_ptr(top) as usize, lexer)),
             _ => None,
         };
         if place.is_some_and(|place| composed.at(place, |row| write(row, out, unite))) {

@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The top of a set of stacks.
 pub type Link<S, M> = Arc<Node<S, M>>;
@@ -30,8 +31,8 @@ enum Preds<S, M> {
 pub struct Node<S, M> {
     symbol: S,
     depth: u32,
-    /// Whether an interner made it.
-    interned: bool,
+    /// Whether an interner keeps it.
+    kept: AtomicBool,
     preds: Preds<S, M>,
     memo: M,
 }
@@ -47,7 +48,7 @@ pub enum Below<'a, S, M> {
 
 impl<S: Copy + Ord, M: Default> Node<S, M> {
     fn new(symbol: S, depth: u32, preds: Preds<S, M>) -> Self {
-        Node { symbol, depth, interned: false, preds, memo: M::default() }
+        Node { symbol, depth, kept: AtomicBool::new(false), preds, memo: M::default() }
     }
 
     /// The bottom of a stack.
@@ -61,18 +62,21 @@ impl<S: Copy + Ord, M: Default> Node<S, M> {
         Arc::new(Node::new(symbol, depth, Preds::One(below)))
     }
 
-    /// The node to be found again as `symbol` pushed on `below`, or as a bottom.
-    pub(crate) fn interned(below: Option<Link<S, M>>, symbol: S) -> Link<S, M> {
-        let depth = below.as_ref().map_or(0, |below| below.depth + 1);
-        let mut node = Node::new(symbol, depth, below.map_or(Preds::Bottom, Preds::One));
-        node.interned = true;
-        Arc::new(node)
-    }
-
     /// Whether an [`Interner`](crate::Interner) keeps this node.
     #[inline]
-    pub fn is_interned(&self) -> bool {
-        self.interned
+    pub fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Mark this node, and all below it that are not marked yet. An interner does that to what it keeps.
+    pub(crate) fn mark_kept(&self) {
+        let mut pending = vec![self];
+        while let Some(node) = pending.pop() {
+            if !node.kept.swap(true, Ordering::Relaxed) {
+                let (Below::Pushed(links) | Below::Union(links)) = node.below();
+                pending.extend(links.iter().map(|link| &**link));
+            }
+        }
     }
 
     /// `symbol` pushed on every stack of every link of `below`, which must not be empty.

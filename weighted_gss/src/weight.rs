@@ -28,7 +28,7 @@ const MANY: usize = 64;
 /// that out; where stacks are pushed, popped and merged, weights are compared, and tops are united if they weigh the same.
 #[derive(Debug)]
 pub struct Weighted<S, M, W> {
-    groups: SmallVec<[(W, Tops<S, M>); 1]>,
+    groups: SmallVec<[(W, Tops<S, M>); 2]>,
 }
 
 impl<S, M, W: Clone> Clone for Weighted<S, M, W> {
@@ -122,7 +122,7 @@ impl<S: Copy + Ord, M: Default, W: Clone + Eq + Hash> Weighted<S, M, W> {
     /// As [`merge_few`](Self::merge_few), in time linear in the groups.
     fn merge_many(&mut self) {
         let mut place: FxHashMap<W, usize> = FxHashMap::default();
-        let mut united: SmallVec<[(W, Tops<S, M>); 1]> = SmallVec::new();
+        let mut united: SmallVec<[(W, Tops<S, M>); 2]> = SmallVec::new();
         for (weight, tops) in self.groups.drain(..) {
             let i = *place.entry(weight.clone()).or_insert(united.len());
             match united.get_mut(i) {
