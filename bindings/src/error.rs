@@ -59,7 +59,6 @@ pub fn too_large(what: &str, states: usize, limit: usize) -> PyErr {
     ))
 }
 
-/// Compile a grammar in canonical IR text.
 pub fn compile(error: CompileError) -> PyErr {
     let message = error.to_string();
     match error {

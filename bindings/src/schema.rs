@@ -5,7 +5,7 @@ use compiler::Source;
 use compiler::json_schema::{self, Options, PropertyOrder, Whitespace};
 use pyo3::prelude::*;
 
-/// The grammar of a schema.
+/// The grammar of a JSON Schema.
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct SchemaGrammar {
     pub source: Source,
@@ -14,7 +14,7 @@ pub struct SchemaGrammar {
 
 #[pymethods]
 impl SchemaGrammar {
-    /// Canonical JSON of the grammar, as `GrammarIR.to_json` writes it.
+    /// Canonical JSON of the grammar, as ``GrammarIR.to_json`` writes it.
     fn to_json(&self) -> &str {
         self.source.text()
     }
@@ -26,7 +26,7 @@ impl SchemaGrammar {
     }
 }
 
-/// Lower a JSON Schema. White space is flexible, with these limits, unless separators are given.
+/// Lower a JSON Schema, given as text; see ``Grammar.from_json_schema``.
 #[pyfunction]
 #[pyo3(signature = (text, *, separators=None, max_newlines=2, max_blanks=64, any_order=false, one_of_any=false, lenient=false))]
 #[allow(clippy::too_many_arguments)]

@@ -318,3 +318,11 @@ def test_spider_queries():
     with gzip.open(data("sql/spider_dev_gold.jsonl.gz"), "rt", encoding="utf-8") as lines:
         queries = sorted({json.loads(line)["query"] for line in lines})
     assert [query for query in queries[::4] if not accepts("sql_core", query)] == []
+
+
+def test_the_ir_that_rust_tests_read_is_up_to_date() -> None:
+    folder = Path(__file__).parent.parent / "corpus" / "ir"
+    for path in folder.glob("*.json"):
+        current = Grammar.from_lark(load(path.stem)).ir.to_json() + "\n"
+        assert path.read_text("utf-8") == current, f"{path.name} is not: run python tools/write_ir.py"
+    assert len(list(folder.glob("*.json"))) == 4
