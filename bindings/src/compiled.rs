@@ -135,12 +135,12 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Stop them. A build that sees this raises `Cancelled`.
+    /// Stop them. A build that sees this raises ``Cancelled``.
     fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether `cancel` was called.
+    /// Whether ``cancel`` was called.
     #[getter]
     fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)

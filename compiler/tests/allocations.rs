@@ -2,8 +2,8 @@
 //!
 //! With the bundled vocabulary, and with Llama 3's where `GLRGRID_DATA` names the folder that has it.
 
-use compiler::{Config, Source};
 use compiler::vocab::Trie;
+use compiler::{Config, Schedule, Source};
 use dwa_runtime::artifact::Buffer;
 use dwa_runtime::{Compiled, Matcher, Vocab};
 use std::collections::HashMap;
@@ -57,7 +57,8 @@ fn encode(vocab: &Vocab, ids: &HashMap<&[u8], u32>, text: &str) -> Vec<u32> {
 
 fn compiled(grammar: &str, vocab: &Arc<Vocab>, trie: &Arc<Trie>) -> Compiled {
     let source = Source::read(read(root().join(format!("tests/corpus/ir/{grammar}.json")))).unwrap();
-    let artifact = compiler::compile(&source, vocab, trie, &Config::default(), &mut |_, _| true).unwrap();
+    let artifact =
+        compiler::compile(&source, vocab, trie, Schedule::AheadOfTime, &Config::default(), &mut |_, _| true).unwrap();
     Compiled::new(Buffer::from_bytes(&artifact.bytes), Arc::clone(vocab)).unwrap()
 }
 
