@@ -257,7 +257,7 @@ def compile(
     shared_tokens: int | None = None,
     min_agreement: int | None = None,
 ) -> CompiledGrammar:
-    """Compile a grammar in canonical IR text."""
+    """Compile a grammar, in canonical IR text or as it was lowered."""
 
 def load(source: str | bytes, vocab: Vocab) -> CompiledGrammar:
     """Load an artifact, from a file (mapped) or from its bytes."""

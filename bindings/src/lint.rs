@@ -9,8 +9,26 @@ use pyo3::types::{PyBytes, PyDict};
 /// A text, the terminal that should end there, what can match more, and what follows.
 type Cut<'py> = (Bound<'py, PyBytes>, u32, u32, u32);
 
-/// Where the longest match could cut a sentence elsewhere than the grammar does; or, if that cannot be told with automata of
-/// `max_states` states, the name of the terminal that is too large, empty if it is all of them together.
+/// Where the longest match could cut a sentence elsewhere than the grammar does.
+///
+/// Parameters
+/// ----------
+/// ir : str
+///     Canonical JSON of a grammar.
+/// max_states : int
+///     Largest automaton to build.
+///
+/// Returns
+/// -------
+/// list of (bytes, int, int, int)
+///     A text, the terminal that should end there, a terminal that can match more, and the terminal that follows.
+/// str or None
+///     If an automaton is too large, the terminal's name, empty for all of them together; nothing is known then.
+///
+/// Raises
+/// ------
+/// GrammarError
+///     If the grammar derives nothing, or a terminal is empty or matches the empty string.
 #[pyfunction]
 pub fn find_cuts<'py>(py: Python<'py>, ir: String, max_states: usize) -> PyResult<(Vec<Cut<'py>>, Option<String>)> {
     guard(|| {
@@ -39,6 +57,18 @@ pub fn find_cuts<'py>(py: Python<'py>, ir: String, max_states: usize) -> PyResul
 }
 
 /// What can be said about a grammar without a vocabulary.
+///
+/// Returns
+/// -------
+/// dict
+///     ``sizes`` of lexer and parser; ``warnings`` that compiling would give; the first ``conflicts``, each the names
+///     of the symbols read, that of the next terminal (``None`` at the end), an example text up to there, and what
+///     the parser can do.
+///
+/// Raises
+/// ------
+/// GrammarError, BudgetExceeded
+///     As compiling does.
 #[pyfunction]
 pub fn lint<'py>(py: Python<'py>, ir: String, max_conflicts: usize) -> PyResult<Bound<'py, PyDict>> {
     guard(|| {

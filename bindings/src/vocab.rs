@@ -45,7 +45,12 @@ impl Vocab {
         })
     }
 
-    /// Write the vocabulary and what compiling needs of it to `path`, atomically.
+    /// Write the vocabulary and what compiling needs of it, atomically.
+    ///
+    /// Raises
+    /// ------
+    /// VocabError
+    ///     If the file cannot be written.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         guard(|| {
             py.detach(|| {
@@ -56,7 +61,12 @@ impl Vocab {
         })
     }
 
-    /// Map what `save` wrote.
+    /// Map what ``save`` wrote.
+    ///
+    /// Raises
+    /// ------
+    /// VocabError
+    ///     If it is missing, damaged or of another version.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         guard(|| {
@@ -85,12 +95,13 @@ impl Vocab {
         self.inner.eos_ids().to_vec()
     }
 
-    /// BLAKE3 of ids, bytes and end ids, hexadecimal.
+    /// Bytes that no token of one byte spells.
     #[getter]
     fn missing_bytes(&self) -> Vec<u8> {
         self.inner.missing_bytes()
     }
 
+    /// BLAKE3 of ids, bytes and end ids, hexadecimal.
     #[getter]
     fn fingerprint(&self) -> String {
         self.inner.fingerprint_hex()
