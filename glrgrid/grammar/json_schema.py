@@ -9,6 +9,9 @@ from glrgrid.errors import SchemaError
 
 __all__ = ["lower"]
 
+MAX_WHITE_SPACE = 200
+"""Longest run of line feeds, and of blanks, that a grammar counts."""
+
 
 def lower(
     schema: object,
@@ -28,8 +31,8 @@ def lower(
     if whitespace == "compact":
         _check_separators(separators)
     for name, count in (("max_newlines", max_newlines), ("max_blanks", max_blanks)):
-        if not 0 <= count <= 1000:
-            raise SchemaError(f"{name} is {count}; expected 0 to 1000")
+        if not 0 <= count <= MAX_WHITE_SPACE:
+            raise SchemaError(f"{name} is {count}; expected 0 to {MAX_WHITE_SPACE}")
     return _native.lower_schema(
         _text(schema),
         separators=separators if whitespace == "compact" else None,

@@ -1,7 +1,8 @@
 """Runs JSON Schemas with test instances through the engine, and says which pass.
 
 ``python tests/python/maskbench.py FILE`` (JSON lines: ``id``, ``schema``, ``tests``) prints an outcome for each schema
-that is not ``pass``, and counts. An outcome is
+that is not ``pass``, and counts; ``--expected`` compares with a file of ids and outcomes, ``--write`` makes one. An
+outcome is
 
 * ``pass``: every valid instance is accepted to the end in three ways of writing it, every invalid one in none;
 * ``refused``: ``SchemaError`` or ``BudgetExceeded``;
@@ -20,8 +21,12 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.validators import validator_for
 
 import glrgrid as gg
 
@@ -39,10 +44,9 @@ def byte_vocab() -> gg.Vocab:
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
     """The cases of a file of JSON lines, gzipped or not."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for line in data.splitlines():
+        yield json.loads(line)
 
 
 def accepts(compiled: gg.CompiledGrammar, text: str) -> bool:
@@ -57,6 +61,7 @@ class Reorderer:
 
     def __init__(self, schema: Any) -> None:
         self.root = schema
+        self.validator = validator_for(schema, Draft202012Validator)(schema)
 
     def names(self, schemas: list[Any]) -> list[str]:
         """Names in the order in which schemas of one value mention them."""
@@ -64,22 +69,33 @@ class Reorderer:
         needed = [name for s in schemas for name in _list(s.get("required"))]
         return list(dict.fromkeys([*declared, *needed]))
 
-    def applied(self, schema: Any, seen: tuple[int, ...] = ()) -> list[Any]:
-        """The schema, and those that apply to the same value."""
+    def applied(self, schema: Any, value: Any, seen: tuple[int, ...] = ()) -> list[Any]:
+        """The schema, and those that apply to the same value and hold of it."""
         if not isinstance(schema, dict) or id(schema) in seen:
             return []
         seen = (*seen, id(schema))
         out = [schema]
         if isinstance(schema.get("$ref"), str):
-            out += self.applied(self.target(schema["$ref"]), seen)
+            out += self.applied(self.target(schema["$ref"]), value, seen)
         for key in ("allOf", "anyOf", "oneOf"):
             for branch in _list(schema.get(key)):
-                out += self.applied(branch, seen)
-        for key in ("if", "then", "else"):
-            out += self.applied(schema.get(key), seen)
-        for branch in _object(schema.get("dependencies")).values():
-            out += self.applied(branch, seen)
+                if key == "allOf" or self.holds(branch, value):
+                    out += self.applied(branch, value, seen)
+        if "if" in schema:
+            branch = "then" if self.holds(schema["if"], value) else "else"
+            out += self.applied(schema["if"], value, seen) if branch == "then" else []
+            out += self.applied(schema.get(branch), value, seen)
+        for name, branch in _object(schema.get("dependencies")).items():
+            if name in _object(value):
+                out += self.applied(branch, value, seen)
         return out
+
+    def holds(self, schema: Any, value: Any) -> bool:
+        """Whether a part of the document accepts a value."""
+        try:
+            return bool(self.validator.evolve(schema=schema).is_valid(value))
+        except Exception:  # the validator's own troubles with odd schemas are not what is tested
+            return True
 
     def target(self, reference: str) -> Any:
         """What a reference within the document leads to."""
@@ -96,7 +112,7 @@ class Reorderer:
 
     def reordered(self, value: Any, schemas: list[Any]) -> Any:
         """A copy of the value, of which these schemas hold, with its keys in order."""
-        schemas = [a for s in schemas for a in self.applied(s)]
+        schemas = [a for s in schemas for a in self.applied(s, value)]
         if isinstance(value, list):
             return [self.reordered(item, list(self.items(schemas, i))) for i, item in enumerate(value)]
         if not isinstance(value, dict):
@@ -165,7 +181,7 @@ def outcome(case: dict[str, Any], vocab: gg.Vocab, quick: bool = False) -> dict[
                 plain = [accepts(compiled, json.dumps(ordered, **s)) for s in spellings]
             if not all(plain):
                 matcher = gg.Matcher(compiled)
-                text = json.dumps(ordered).encode("utf-8", "surrogatepass")
+                text = json.dumps(ordered, **spellings[plain.index(False)]).encode("utf-8", "surrogatepass")
                 taken = matcher.accept_bytes(text)
                 why = (
                     matcher.explain_bytes(text[taken : taken + 1]).reason
@@ -187,19 +203,27 @@ def outcome(case: dict[str, Any], vocab: gg.Vocab, quick: bool = False) -> dict[
     return result
 
 
+def read_outcomes(path: Path) -> dict[str, str]:
+    """The expected outcome of each schema."""
+    return dict(line.split(" ") for line in path.read_text().splitlines())
+
+
 def main() -> None:
     """Run a file and print what does not pass, then counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--only", help="ids that contain this")
+    parser.add_argument("--skip", type=int, default=0, help="schemas to leave out at the beginning")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--out", type=Path, help="JSON lines, one for each schema")
+    parser.add_argument("--expected", type=Path, help="ids and outcomes; exit with 1 if any differs")
+    parser.add_argument("--write", type=Path, help="write ids and outcomes")
     parser.add_argument("--quick", action="store_true", help="compact texts only")
     options = parser.parse_args()
     vocab = byte_vocab()
     counts: Counter[str] = Counter()
     results = []
-    for case in read(options.file):
+    for case in islice(read(options.file), options.skip, None):
         if options.only and options.only not in case["id"]:
             continue
         if options.limit and len(results) >= options.limit:
@@ -213,6 +237,17 @@ def main() -> None:
         if result["outcome"] != "pass":
             print(result["outcome"], result["id"], result.get("test", ""), result.get("why"), flush=True)
     print(counts, f"reordered {sum(r['reordered'] for r in results)}", file=sys.stderr)
+    outcomes = {r["id"]: r["outcome"] for r in results}
+    if options.write:
+        options.write.write_text("".join(f"{name} {outcome}\n" for name, outcome in outcomes.items()))
+    if options.expected:
+        expected = read_outcomes(options.expected)
+        changed = {
+            name: (expected.get(name), now) for name, now in outcomes.items() if expected.get(name) != now
+        }
+        for name, (before, now) in changed.items():
+            print(f"changed: {name} was {before}, is {now}", file=sys.stderr)
+        sys.exit(bool(changed))
     for key in ("lower_ms", "compile_ms"):
         times = sorted(r[key] for r in results if key in r)
         if times:

@@ -54,6 +54,18 @@ def test_compile_writes_an_artifact_that_loads(tmp_path):
     assert matcher.is_accepting()
 
 
+def test_compile_takes_a_json_schema(tmp_path):
+    schema, output = tmp_path / "point.json", tmp_path / "point.glrgrid"
+    schema.write_text('{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}')
+    result = compile_to(output, schema)
+    assert result.exit_code == 0, result.output
+    matcher = gg.Matcher(gg.load(output, gg.Vocab.default()))
+    assert matcher.accept_bytes(b'{"x": 1}') == 8 and matcher.is_accepting()
+    check_refused(compile_to(output, schema, "--start", "x"), "JSON Schema has neither")
+    schema.write_text('{"properties": {"x": {"type": "int"}}}')
+    check_refused(compile_to(output, schema), "not a type", "/properties/x/type")
+
+
 def test_sections_add_up_and_come_largest_first(tmp_path):
     output = tmp_path / "json.glrgrid"
     result = compile_to(output, "json")

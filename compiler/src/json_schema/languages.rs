@@ -14,7 +14,7 @@ type Refused<'a> = (&'a str, Reason);
 
 /// Size of the automata built to decide what is empty.
 const LIMITS: LexerLimits =
-    LexerLimits { max_nfa_states: 200_000, max_dfa_states: 10_000, max_subset_elements: 1_000_000 };
+    LexerLimits { max_nfa_states: 100_000, max_dfa_states: 4_000, max_subset_elements: 400_000 };
 
 /// Languages of patterns and formats, each built once.
 #[derive(Default)]
@@ -36,7 +36,6 @@ fn automaton(expr: Expr) -> Result<Option<LexerDfa>> {
         ignored: false,
         reject: false,
         fallback: None,
-        scope: None,
         position: None,
     };
     match LexerDfa::build(&[terminal], &[0], false, &LIMITS) {

@@ -65,6 +65,8 @@ pub(super) struct Normaliser<'a> {
     shapes: FxHashMap<Conj, Rc<Shape<'a>>>,
     literal_shapes: FxHashMap<Literal, Memo<Rc<Shape<'a>>>>,
     empty: FxHashMap<Conj, Memo<bool>>,
+    /// The schema that is being expanded, for errors.
+    at: &'a Value,
     depth: usize,
     empty_depth: usize,
 }
@@ -154,6 +156,7 @@ impl<'a> Normaliser<'a> {
     pub(super) fn new(document: Document<'a>, options: &'a Options) -> Self {
         let mut normaliser = Normaliser {
             draft: draft(document.root),
+            at: document.root,
             document,
             options,
             warned: Vec::new(),
@@ -358,7 +361,7 @@ impl<'a> Normaliser<'a> {
         }
         if products > MAX_PRODUCTS || shape.width() > MAX_WIDTH {
             let reason = format!("its alternatives multiply to more than {MAX_WIDTH}; simplify the schema");
-            return Err(self.too_large(self.document.root, reason));
+            return Err(self.too_large(self.at, reason));
         }
         Ok(shape)
     }
@@ -378,6 +381,8 @@ impl<'a> Normaliser<'a> {
         let node = self.nodes[literal as usize >> 1];
         self.literal_shapes.insert(literal, Memo::Open);
         self.depth += 1;
+        let (Node::Schema(here) | Node::Const(here)) = node;
+        let outer = std::mem::replace(&mut self.at, here);
         let shape = match node {
             Node::Schema(schema) if self.depth > MAX_DEPTH => {
                 let reason = format!("schemas applied to one value are nested deeper than {MAX_DEPTH}; flatten them");
@@ -392,6 +397,7 @@ impl<'a> Normaliser<'a> {
             Node::Const(value) => self.other_values(std::slice::from_ref(value)),
         };
         self.depth -= 1;
+        self.at = outer;
         let shape = match shape {
             Ok(shape) => Rc::new(shape),
             Err(error) => {

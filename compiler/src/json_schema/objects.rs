@@ -14,7 +14,7 @@ const MAX_STATES: usize = 20_000;
 /// Patterns that apply to the keys of one object.
 const MAX_PATTERNS: usize = 30;
 /// Kinds of keys that those patterns tell apart.
-const MAX_ATOMS: usize = 200;
+const MAX_ATOMS: usize = 40;
 /// Declared keys that can come in any order.
 const MAX_ANY_ORDER: usize = 12;
 /// Keys of which one object must hold certain ones, without their names being known.
@@ -202,6 +202,9 @@ impl<'a> Emitter<'a> {
                     let is = choice >> bit & 1;
                     parts.push(if is == 1 { expr } else { not(expr) });
                     exists |= is << i;
+                }
+                if parts.len() > 1 && nothing(&parts) {
+                    continue;
                 }
                 let expr = conjunction(parts);
                 match groups.iter_mut().find(|(key, _)| *key == (value, exists)) {

@@ -164,7 +164,12 @@ impl<'a> Shape<'a> {
         unite(&mut self.numbers, other.numbers, |n| *n == NumberSet::default());
         unite(&mut self.strings, other.strings, |s| *s == StringSet::default());
         unite(&mut self.arrays, other.arrays, |a| *a == ArraySet::default());
-        unite(&mut self.objects, other.objects, ObjectSet::is_any);
+        for set in other.objects {
+            let same_name = self.objects.iter_mut().find_map(|known| known.absorb(&set).then_some(()));
+            if same_name.is_none() {
+                unite(&mut self.objects, vec![set], ObjectSet::is_any);
+            }
+        }
     }
 
     pub(super) fn intersect(&self, other: &Self, meet: &mut dyn Meet) -> Self {
@@ -379,6 +384,32 @@ impl<'a> ObjectSet<'a> {
             && self.names.is_empty()
             && self.exists.is_empty()
             && (self.min, self.max) == (0, None)
+    }
+
+    /// What the set says, if it says it of one name alone.
+    fn only_name(&self) -> Option<(&'a str, Named)> {
+        let bare = self.patterns.is_empty()
+            && self.additional.is_empty()
+            && self.names.is_empty()
+            && self.exists.is_empty()
+            && (self.min, self.max) == (0, None);
+        let (&name, &named) = self.named.first().filter(|_| bare && self.named.len() == 1)?;
+        Some((name, named))
+    }
+
+    /// Join a set that differs only in whether one key is there: "absent, or like this" is an optional key like this.
+    /// Without it, complements of `required` beside `properties` would double alternatives each time.
+    fn absorb(&mut self, other: &Self) -> bool {
+        let (Some((name, a)), Some((same, b))) = (self.only_name(), other.only_name()) else { return false };
+        let value = match (a.presence, b.presence) {
+            (Presence::Forbidden, Presence::Required) => b.value,
+            (Presence::Required, Presence::Forbidden) => a.value,
+            _ => return false,
+        };
+        if name == same {
+            self.named[0] = Named { value, presence: Presence::Optional, ..a };
+        }
+        name == same
     }
 
     /// Say something of a name; false if nothing can satisfy it any more.
