@@ -340,10 +340,10 @@ impl<'a> Normaliser<'a> {
             contains: Vec::new(),
             unique: map.get("uniqueItems") == Some(&Value::Bool(true)),
         };
-        if let Some((item, min, max)) = self.contains(schema, map)? {
-            if min > 0 || max.is_some() {
-                set.contains.push(Contains { from: 0, item, min, max });
-            }
+        if let Some((item, min, max)) = self.contains(schema, map)?
+            && (min > 0 || max.is_some())
+        {
+            set.contains.push(Contains { from: 0, item, min, max });
         }
         Ok(set.normal())
     }

@@ -36,6 +36,7 @@ fn automaton(expr: Expr) -> Result<Option<LexerDfa>> {
         ignored: false,
         reject: false,
         fallback: None,
+        scope: None,
         position: None,
     };
     match LexerDfa::build(&[terminal], &[0], false, &LIMITS) {
