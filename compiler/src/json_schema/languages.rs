@@ -2,7 +2,8 @@
 
 use super::number::{self, Decimal, NumberBounds};
 use super::shape::{NumberSet, StringSet};
-use super::{Reason, format, pattern, string};
+use super::string::{self, Spelling};
+use super::{Reason, format, pattern};
 use crate::grammar::ir::{Expr, Terminal};
 use crate::lexer::{LexerDfa, LexerError, LexerLimits};
 use rustc_hash::FxHashMap;
@@ -175,16 +176,16 @@ impl<'a> Languages<'a> {
         let mut parts = Vec::new();
         for set in sets {
             if *set == StringSet::default() {
-                return Ok(Some(string::any_string()));
+                return Ok(Some(string::any_string(Spelling::Any)));
             }
             let unchecked = set.patterns.is_empty() && set.formats.is_empty();
             if let Some(finite) = set.finite.as_ref().filter(|_| unchecked) {
                 parts.extend(finite.iter().map(|text| string::literal(text)));
             } else if unchecked && *set == (StringSet { excluded: set.excluded.clone(), ..StringSet::default() }) {
-                parts.push(string::any_string_except(&set.excluded));
+                parts.push(string::any_string_except(&set.excluded, Spelling::Any));
             } else if let Some(expr) = self.decoded(set)? {
                 let text = set.patterns.first().or(set.formats.first()).map_or("", |part| part.0);
-                parts.push(string::spell(&expr).map_err(|reason| (text, reason))?);
+                parts.push(string::spell(&expr, Spelling::Any).map_err(|reason| (text, reason))?);
             }
         }
         Ok(union(parts))

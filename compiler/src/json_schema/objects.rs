@@ -5,7 +5,8 @@ use super::languages::{any_text, is_empty, words};
 use super::list::{Brackets, State};
 use super::normalise::{Result, names, patterns};
 use super::shape::{ANY, Conj, KeyKind, Meet, NOTHING, ObjectSet, Presence, Scope};
-use super::{PropertyOrder, SchemaError, Severity, string};
+use super::string::{self, Spelling};
+use super::{PropertyOrder, SchemaError, Severity};
 use crate::grammar::ir::{Expr, TerminalId};
 use rustc_hash::FxHashMap;
 
@@ -242,8 +243,8 @@ impl<'a> Emitter<'a> {
     fn class_key(&mut self, exprs: Vec<Expr>, declared: &[&'a str]) -> Result<Option<TerminalId>> {
         let all = exprs.iter().any(|expr| *expr == any_text());
         let expr = match declared {
-            [] if all => string::any_string(),
-            declared if all => string::any_string_except(declared),
+            [] if all => string::any_string(Spelling::Plain),
+            declared if all => string::any_string_except(declared, Spelling::Plain),
             [] => self.spelled(&union(exprs))?,
             declared => {
                 let decoded = Expr::And(vec![union(exprs), not(words(declared))]);
@@ -257,7 +258,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn spelled(&self, decoded: &Expr) -> Result<Expr> {
-        string::spell(decoded).map_err(|reason| self.unsupported_here(reason.0))
+        string::spell(decoded, Spelling::Plain).map_err(|reason| self.unsupported_here(reason.0))
     }
 
     /// The strings of a conjunction, decoded: outer `None` for all, inner for none.

@@ -1,8 +1,12 @@
 //! Languages of strings: what they mean, how long they are, and how JSON spells them.
 //!
 //! A *decoded* language is an [`Expr`] over code points (`Class`, and `Bytes` of UTF-8), in which `Not` is the complement
-//! within all strings of code points. [`spell`] turns it into the language of JSON texts that stand for its strings, with
-//! every spelling of every code point. It leaves the shape as it is, so repeats stay repeats.
+//! within all strings of code points. [`spell`] turns it into the language of JSON texts that stand for its strings. It
+//! leaves the shape as it is, so repeats stay repeats.
+//!
+//! Values have every spelling of every code point. Keys, and the strings of `const` and `enum`, are spelled *plainly*: what
+//! is ASCII raw, by its short escape where it needs one, or as `\u00XX` where there is none; the rest raw or as `\uXXXX`.
+//! That is what writers of JSON write, and it makes the automaton of a word as long as the word.
 //!
 //! A surrogate alone (`"\ud800"`) stands for no code point. RFC 8259 tolerates it and calls the outcome unpredictable; no
 //! language here contains it.
@@ -12,25 +16,45 @@ use std::collections::BTreeMap;
 use super::Reason;
 use crate::grammar::ir::{Expr, GraphState};
 
+/// Which spellings of a code point there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// All that RFC 8259 allows.
+    Any,
+    /// The usual ones.
+    Plain,
+}
+
+type Ranges = Vec<(u32, u32)>;
+
+/// ASCII that stands for itself in a JSON string.
+const RAW: [(u32, u32); 3] = [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F)];
+/// ASCII that does not.
+const ESCAPED: [(u32, u32); 3] = [(0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)];
+const BEYOND_ASCII: [(u32, u32); 1] = [(0x80, 0x10FFFF)];
+/// What has a short escape and needs one, and its letter.
+const SHORT: [(u32, u8); 7] =
+    [(0x22, b'"'), (0x5C, b'\\'), (0x08, b'b'), (0x0C, b'f'), (0x0A, b'n'), (0x0D, b'r'), (0x09, b't')];
+
 /// One code point, whichever.
 pub fn any_char() -> Expr {
     Expr::Class(vec![(0, 0x10FFFF)])
 }
 
 /// Every JSON string, quotes included.
-pub fn any_string() -> Expr {
-    quoted(any_body())
+pub fn any_string(spelling: Spelling) -> Expr {
+    quoted(any_body(spelling))
 }
 
-/// Every spelling of `text`, quotes included.
+/// The plain spellings of `text`, quotes included.
 pub fn literal(text: &str) -> Expr {
-    quoted(Expr::Cat(text.chars().map(|c| json_char(c as u32)).collect()))
+    quoted(word(text, Spelling::Plain))
 }
 
 /// Every JSON string that is none of `words`, quotes included.
 ///
 /// The automaton is the trie of the words with what leaves it.
-pub fn any_string_except(words: &[&str]) -> Expr {
+pub fn any_string_except(words: &[&str], spelling: Spelling) -> Expr {
     // State 0 starts, state 1 has left the trie for good.
     const LEFT: u32 = 1;
     let mut trie: Vec<(bool, BTreeMap<char, u32>)> = vec![Default::default(); 2];
@@ -45,72 +69,132 @@ pub fn any_string_except(words: &[&str]) -> Expr {
         }
         trie[at].0 = true;
     }
+    // What leaves the trie is cut so that most states have the same labels for most of it, and so share its automata.
+    let areas: [&[(u32, u32)]; 3] = match spelling {
+        Spelling::Any => [&[(0, 0x7F)], &[], &BEYOND_ASCII],
+        Spelling::Plain => [&RAW, &ESCAPED, &BEYOND_ASCII],
+    };
     let state = |(is_word, children): &(bool, BTreeMap<char, u32>)| {
         let codes: Vec<u32> = children.keys().map(|&c| c as u32).collect();
-        // The part beyond ASCII is one label for nearly all states, and so one automaton.
-        let others = [(0, 0x7F), (0x80, 0x10FFFF)].map(|range| (Expr::JsonClass(without(range, &codes)), LEFT));
-        let edges = children.iter().map(|(&c, &to)| (json_char(c as u32), to)).chain(others).collect();
+        let others = areas.iter().map(|area| (class(&without(area, &codes), spelling), LEFT));
+        let edges =
+            children.iter().map(|(&c, &to)| (class(&[(c as u32, c as u32)], spelling), to)).chain(others).collect();
         GraphState { accepting: !is_word, edges }
     };
     let states = trie.iter().map(state).collect();
     quoted(Expr::Graph(states))
 }
 
-/// `range` without the sorted `codes`.
-fn without((lo, hi): (u32, u32), codes: &[u32]) -> Vec<(u32, u32)> {
-    let inside = codes.iter().copied().filter(|code| (lo..=hi).contains(code));
-    let starts = std::iter::once(lo).chain(inside.clone().map(|code| code + 1));
-    // An end before its start is where two codes are neighbours.
-    let ends = inside.map(|code| code.wrapping_sub(1)).chain([hi]);
-    starts.zip(ends).filter(|&(from, to)| from <= to && to <= hi).collect()
+/// `ranges` without the sorted `codes`.
+fn without(ranges: &[(u32, u32)], codes: &[u32]) -> Ranges {
+    let cut = |&(lo, hi): &(u32, u32)| {
+        let inside = codes.iter().copied().filter(move |code| (lo..=hi).contains(code));
+        let starts = std::iter::once(lo).chain(inside.clone().map(|code| code + 1));
+        // An end before its start is where two codes are neighbours.
+        let ends = inside.map(|code| code.wrapping_sub(1)).chain([hi]);
+        starts.zip(ends).filter(move |&(from, to)| from <= to && to <= hi)
+    };
+    ranges.iter().flat_map(cut).collect()
+}
+
+fn within(ranges: &[(u32, u32)], area: &[(u32, u32)]) -> Ranges {
+    let both = ranges.iter().flat_map(|&(lo, hi)| area.iter().map(move |&(from, to)| (lo.max(from), hi.min(to))));
+    both.filter(|(lo, hi)| lo <= hi).collect()
 }
 
 fn quoted(body: Expr) -> Expr {
-    Expr::Cat(vec![Expr::Bytes(b"\"".to_vec()), body, Expr::Bytes(b"\"".to_vec())])
+    Expr::Cat(vec![bytes("\""), body, bytes("\"")])
 }
 
-fn any_body() -> Expr {
-    Expr::Repeat(Box::new(Expr::JsonClass(vec![(0, 0x10FFFF)])), 0, None)
+fn bytes(text: &str) -> Expr {
+    Expr::Bytes(text.as_bytes().to_vec())
 }
 
-fn json_char(code: u32) -> Expr {
-    Expr::JsonClass(vec![(code, code)])
+fn any_body(spelling: Spelling) -> Expr {
+    Expr::Repeat(Box::new(class(&[(0, 0x10FFFF)], spelling)), 0, None)
+}
+
+/// One code point of `ranges`.
+fn class(ranges: &[(u32, u32)], spelling: Spelling) -> Expr {
+    if spelling == Spelling::Any {
+        return Expr::JsonClass(ranges.to_vec());
+    }
+    let (raw, beyond) = (within(ranges, &RAW), within(ranges, &BEYOND_ASCII));
+    let escaped = within(ranges, &ESCAPED);
+    let mut parts = Vec::new();
+    if !raw.is_empty() {
+        parts.push(Expr::Class(raw));
+    }
+    if !escaped.is_empty() {
+        let is_member = |code: u32| escaped.iter().any(|&(lo, hi)| (lo..=hi).contains(&code));
+        let letters = SHORT.iter().filter(|&&(code, _)| is_member(code)).map(|&(_, letter)| (letter, letter));
+        parts.push(Expr::Cat(vec![bytes("\\"), Expr::ByteClass(letters.collect())]));
+        for high in 0..2 {
+            let has_no_short = |code: &u32| SHORT.iter().all(|(short, _)| short != code);
+            let lows =
+                (16 * high..16 * high + 16).filter(|&code| is_member(code)).filter(has_no_short).map(|code| code % 16);
+            let digits = lows.flat_map(|low| [format!("{low:x}"), format!("{low:X}")]).map(|digit| digit.as_bytes()[0]);
+            parts.push(Expr::Cat(vec![
+                bytes(&format!("\\u00{high}")),
+                Expr::ByteClass(digits.map(|b| (b, b)).collect()),
+            ]));
+        }
+    }
+    if !beyond.is_empty() {
+        parts.push(Expr::JsonClass(beyond));
+    }
+    if parts.len() == 1 { parts.remove(0) } else { Expr::Alt(parts) }
+}
+
+/// The spellings of one text.
+fn word(text: &str, spelling: Spelling) -> Expr {
+    let mut parts: Vec<Expr> = Vec::new();
+    for c in text.chars() {
+        let code = c as u32;
+        let short = SHORT.iter().find(|&&(short, _)| short == code).map(|&(_, letter)| vec![b'\\', letter]);
+        let only = if code >= 0x20 && code < 0x80 { short.or(Some(vec![code as u8])) } else { short };
+        match (only.filter(|_| spelling == Spelling::Plain), parts.last_mut()) {
+            (Some(only), Some(Expr::Bytes(last))) => last.extend(only),
+            (Some(only), _) => parts.push(Expr::Bytes(only)),
+            (None, _) => parts.push(class(&[(code, code)], spelling)),
+        }
+    }
+    if parts.len() == 1 { parts.remove(0) } else { Expr::Cat(parts) }
 }
 
 /// The JSON texts, quotes included, whose values are in the decoded language.
 ///
 /// # Errors
 /// If `decoded` has parts that are no text: bytes outside of UTF-8, or byte classes.
-pub fn spell(decoded: &Expr) -> Result<Expr, Reason> {
-    Ok(quoted(body(decoded)?))
+pub fn spell(decoded: &Expr, spelling: Spelling) -> Result<Expr, Reason> {
+    Ok(quoted(body(decoded, spelling)?))
 }
 
-fn body(decoded: &Expr) -> Result<Expr, Reason> {
-    let all = |parts: &[Expr]| parts.iter().map(body).collect::<Result<Vec<_>, _>>();
+fn body(decoded: &Expr, spelling: Spelling) -> Result<Expr, Reason> {
+    let all = |parts: &[Expr]| parts.iter().map(|part| body(part, spelling)).collect::<Result<Vec<_>, _>>();
     Ok(match decoded {
-        Expr::Bytes(bytes) => {
-            let text = std::str::from_utf8(bytes)
-                .map_err(|_| Reason("a string language holds bytes that are no UTF-8".into()))?;
-            let mut chars: Vec<Expr> = text.chars().map(|c| json_char(c as u32)).collect();
-            if chars.len() == 1 { chars.remove(0) } else { Expr::Cat(chars) }
+        Expr::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => word(text, spelling),
+            Err(_) => return Err(Reason("a string language holds bytes that are no UTF-8".into())),
+        },
+        Expr::Class(ranges) => class(ranges, spelling),
+        Expr::ByteClass(_) | Expr::JsonClass(_) => {
+            return Err(Reason("a string language holds what is no class of code points".into()));
         }
-        Expr::Class(ranges) | Expr::JsonClass(ranges) => Expr::JsonClass(ranges.clone()),
-        Expr::ByteClass(_) => return Err(Reason("a string language holds a class of bytes".into())),
         Expr::Cat(parts) => Expr::Cat(all(parts)?),
         Expr::Alt(parts) => Expr::Alt(all(parts)?),
-        Expr::Repeat(part, min, max) => Expr::Repeat(Box::new(body(part)?), *min, *max),
+        Expr::Repeat(part, min, max) => Expr::Repeat(Box::new(body(part, spelling)?), *min, *max),
         // A spelling has one value, so spelling commutes with intersection and with complement among spellings.
         Expr::And(parts) => Expr::And(all(parts)?),
-        Expr::Not(part) => Expr::And(vec![any_body(), Expr::Not(Box::new(body(part)?))]),
-        Expr::Graph(states) => Expr::Graph(
-            states
-                .iter()
-                .map(|state| {
-                    let edges = state.edges.iter().map(|(label, to)| Ok((body(label)?, *to)));
-                    Ok(GraphState { accepting: state.accepting, edges: edges.collect::<Result<_, Reason>>()? })
-                })
-                .collect::<Result<_, Reason>>()?,
-        ),
+        Expr::Not(part) => Expr::And(vec![any_body(spelling), Expr::Not(Box::new(body(part, spelling)?))]),
+        Expr::Graph(states) => {
+            let edge = |(label, to): &(Expr, u32)| Ok((body(label, spelling)?, *to));
+            let state = |state: &GraphState| {
+                let edges = state.edges.iter().map(edge).collect::<Result<_, Reason>>()?;
+                Ok(GraphState { accepting: state.accepting, edges })
+            };
+            Expr::Graph(states.iter().map(state).collect::<Result<_, Reason>>()?)
+        }
     })
 }
 
@@ -165,14 +249,14 @@ fn bounded(expr: Expr, min: u32, max: Option<u32>) -> Expr {
                     parts[i] = bounded(part, min.saturating_sub(rest), max.map(|max| max.saturating_sub(rest)));
                     Expr::Cat(parts)
                 }
-                _ => within(Expr::Cat(parts), min, max),
+                _ => with_bounds(Expr::Cat(parts), min, max),
             }
         }
-        expr => within(expr, min, max),
+        expr => with_bounds(expr, min, max),
     }
 }
 
-fn within(expr: Expr, min: u32, max: Option<u32>) -> Expr {
+fn with_bounds(expr: Expr, min: u32, max: Option<u32>) -> Expr {
     Expr::And(vec![expr, Expr::Repeat(Box::new(any_char()), min, max)])
 }
 
@@ -242,10 +326,6 @@ mod tests {
     use super::testing::Language;
     use super::*;
 
-    fn bytes(text: &str) -> Expr {
-        Expr::Bytes(text.as_bytes().to_vec())
-    }
-
     /// Spellings of a text that differ in all the ways there are.
     fn spellings(text: &str) -> Vec<String> {
         let raw = serde_json::to_string(text).expect("a string");
@@ -256,56 +336,98 @@ mod tests {
         all
     }
 
+    const TEXTS: [&str; 9] =
+        ["", "a", "ab", "a/b\"\\\n\t\u{7F}", "é", "😀", "\u{0}\u{1F}", "a\u{2028}", "\u{8}\u{C}\r\u{B}"];
+
     #[test]
-    fn a_literal_has_all_spellings_of_one_text() {
-        let texts = ["", "a", "ab", "a/b\"\\\n\t\u{7F}", "é", "😀", "\u{0}\u{1F}", "a\u{2028}"];
-        for text in texts {
-            let (literal, spelled) = (Language::of(&literal(text)), Language::of(&spell(&bytes(text)).expect("text")));
-            for other in texts {
+    fn a_text_has_all_its_spellings_and_no_others() {
+        for text in TEXTS {
+            let all = Language::of(&spell(&bytes(text), Spelling::Any).expect("text"));
+            for other in TEXTS {
                 for spelling in spellings(other) {
-                    assert_eq!(literal.has(&spelling), text == other, "{spelling} for {text:?}");
-                    assert_eq!(spelled.has(&spelling), text == other, "{spelling} for {text:?}");
+                    assert_eq!(all.has(&spelling), text == other, "{spelling} for {text:?}");
                 }
             }
         }
-        let any = Language::of(&any_string());
-        assert!(texts.iter().flat_map(|text| spellings(text)).all(|spelling| any.has(&spelling)));
+        let any = Language::of(&any_string(Spelling::Any));
+        assert!(TEXTS.iter().flat_map(|text| spellings(text)).all(|spelling| any.has(&spelling)));
         for bad in ["", "\"", "a", "\"\n\"", "\"\\x41\"", "\"\\'\"", "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"a\"b\""] {
-            assert!(!any.has(bad), "{bad}");
+            assert!(!any.has(bad) && !Language::of(&any_string(Spelling::Plain)).has(bad), "{bad}");
         }
+    }
+
+    /// Whether a spelling is plain, by its definition.
+    fn is_plain(spelling: &str) -> bool {
+        let value: String = serde_json::from_str(spelling).expect("a string");
+        let unescaped = |c: char| c >= ' ' && c < '\u{80}';
+        let written =
+            serde_json::to_string(&value.chars().filter(|&c| unescaped(c)).collect::<String>()).expect("a string");
+        let mut rest = spelling.to_lowercase();
+        for c in value.chars().filter(|&c| !unescaped(c)) {
+            let raw = serde_json::to_string(&c.to_string()).expect("a string").to_lowercase();
+            let units: String = c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let escape = if c < ' ' { None } else { Some(units.as_str()) };
+            let raw = &raw[1..raw.len() - 1];
+            let found = [Some(raw), escape].into_iter().flatten().find(|form| rest.contains(form));
+            let Some(form) = found else { return false };
+            rest = rest.replacen(form, "", 1);
+        }
+        rest == written.to_lowercase()
+    }
+
+    #[test]
+    fn literals_are_plain() {
+        for text in TEXTS {
+            let literal = Language::of(&literal(text));
+            let spelled = Language::of(&spell(&bytes(text), Spelling::Plain).expect("text"));
+            assert_eq!(literal.0, spelled.0);
+            for other in TEXTS {
+                for spelling in spellings(other) {
+                    let expected = text == other && is_plain(&spelling);
+                    assert_eq!(literal.has(&spelling), expected, "{spelling} for {text:?}");
+                }
+            }
+        }
+        let any = Language::of(&any_string(Spelling::Plain));
+        for spelling in TEXTS.iter().flat_map(|text| spellings(text)) {
+            assert_eq!(any.has(&spelling), is_plain(&spelling), "{spelling}");
+        }
+        assert!(any.has("\"\\u000b\\u001F\\ud83D\\uDe00é\\u00e9\"") && !any.has("\"\\/\"") && !any.has("\"\\u000a\""));
+        let Expr::Cat(parts) = super::literal("property \"x\"") else { panic!("quotes") };
+        assert_eq!(parts[1], bytes("property \\\"x\\\""));
     }
 
     #[test]
     fn a_complement_is_one_of_strings() {
-        let words = ["", "id", "idea", "name", "é", "a/b"];
+        let words = ["", "id", "idea", "name", "é", "a/b", "\n\""];
         let not = Expr::Not(Box::new(Expr::Alt(words.iter().map(|word| bytes(word)).collect())));
-        let all = [Language::of(&any_string_except(&words)), Language::of(&spell(&not).expect("text"))];
-        for text in ["i", "ide", "ideas", "nam", "e", "éé", "a\\b", "ID", "b", "\u{0}", "😀"] {
-            assert!(
-                spellings(text).iter().all(|spelling| all.iter().all(|language| language.has(spelling))),
-                "{text:?}"
-            );
+        for spelling in [Spelling::Any, Spelling::Plain] {
+            let two = [
+                Language::of(&any_string_except(&words, spelling)),
+                Language::of(&spell(&not, spelling).expect("text")),
+            ];
+            assert_eq!(two[0].0, two[1].0, "two routes to one minimal automaton");
+            let any = Language::of(&any_string(spelling));
+            assert_eq!(Language::of(&any_string_except(&[], spelling)).0, any.0);
+            for text in
+                ["i", "ide", "ideas", "nam", "e", "éé", "a\\b", "ID", "b", "\u{0}", "😀", "\n"].iter().chain(&words)
+            {
+                let is_word = words.contains(text);
+                assert!(spellings(text).iter().all(|form| two[0].has(form) == (any.has(form) && !is_word)), "{text:?}");
+            }
+            assert!(!two[0].has("\"i") && !two[0].has("\"\\ud800\"") && !two[0].has("\"\n\""));
         }
-        for text in words {
-            assert!(
-                spellings(text).iter().all(|spelling| all.iter().all(|language| !language.has(spelling))),
-                "{text:?}"
-            );
-        }
-        assert!(
-            all.iter().all(|language| !language.has("\"i") && !language.has("\"\\ud800\"") && !language.has("\"\n\""))
-        );
-        assert_eq!(all[0].0, all[1].0, "two routes to one minimal automaton");
-        let none = Language::of(&any_string_except(&[]));
-        assert_eq!(none.0, Language::of(&any_string()).0);
     }
 
     #[test]
     fn many_words_are_quick_to_exclude() {
         let words: Vec<String> = (0..500).map(|i| format!("property_{:x}", i * 7919)).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let except = Language::of(&any_string_except(&words));
+        let except = Language::of(&any_string_except(&words, Spelling::Plain));
         assert!(words.iter().all(|word| !except.has(&format!("\"{word}\"")) && except.has(&format!("\"{word}x\""))));
+        let letters: usize = words.iter().map(|word| word.len()).sum();
+        let states = except.0.as_ref().map_or(0, |dfa| dfa.state_count());
+        assert!(states < letters, "{states} states for {letters} letters");
     }
 
     #[test]
@@ -342,7 +464,8 @@ mod tests {
 
         // Two open parts: an intersection.
         let two = Expr::Cat(vec![repeat(a_z, 0, None), bytes("-"), repeat(any, 0, None)]);
-        let language = Language::of(&spell(&with_length(Some(two), 2, Some(4)).expect("fits")).expect("text"));
+        let language =
+            Language::of(&spell(&with_length(Some(two), 2, Some(4)).expect("fits"), Spelling::Any).expect("text"));
         for (text, expected) in
             [("a-", true), ("-😀", true), ("ab-é", true), ("a-\\ud83d\\ude00b", true), ("-", false), ("abc-d", false)]
         {
