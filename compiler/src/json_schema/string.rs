@@ -152,7 +152,7 @@ fn word(text: &str, spelling: Spelling) -> Expr {
     for c in text.chars() {
         let code = c as u32;
         let short = SHORT.iter().find(|&&(short, _)| short == code).map(|&(_, letter)| vec![b'\\', letter]);
-        let only = if code >= 0x20 && code < 0x80 { short.or(Some(vec![code as u8])) } else { short };
+        let only = if (0x20..0x80).contains(&code) { short.or(Some(vec![code as u8])) } else { short };
         match (only.filter(|_| spelling == Spelling::Plain), parts.last_mut()) {
             (Some(only), Some(Expr::Bytes(last))) => last.extend(only),
             (Some(only), _) => parts.push(Expr::Bytes(only)),
@@ -359,7 +359,7 @@ mod tests {
     /// Whether a spelling is plain, by its definition.
     fn is_plain(spelling: &str) -> bool {
         let value: String = serde_json::from_str(spelling).expect("a string");
-        let unescaped = |c: char| c >= ' ' && c < '\u{80}';
+        let unescaped = |c: char| (' '..'\u{80}').contains(&c);
         let written =
             serde_json::to_string(&value.chars().filter(|&c| unescaped(c)).collect::<String>()).expect("a string");
         let mut rest = spelling.to_lowercase();
