@@ -20,9 +20,9 @@ pub struct Config {
     /// Edges of the Parser DWA. Default 20,000,000.
     pub max_dwa_edges: usize,
     /// A lexer state with more tokens than this of its own gets a partition that other states can build on.
-    /// Default 2048; tests lower it so that small vocabularies take that path too.
+    /// Default 64; tests lower it so that small vocabularies take that path too.
     pub shared_tokens: u32,
-    /// Tokens for which a state must do the same as another to build on it. Default 256.
+    /// Tokens for which a state must do the same as another to build on it. Default 16.
     pub min_agreement: u32,
 }
 
@@ -35,8 +35,8 @@ impl Default for Config {
             lr: LrLimits::default(),
             max_watched_states: 1_000_000,
             max_dwa_edges: 20_000_000,
-            shared_tokens: 2048,
-            min_agreement: 256,
+            shared_tokens: 64,
+            min_agreement: 16,
         }
     }
 }

@@ -276,8 +276,12 @@ impl Demand {
         }
         let mut sets = Vec::new();
         for class in by_class.chunk_by(|a, b| a.0 == b.0) {
-            self.collector.add(&self.trie, class.iter().map(|&(_, lo, hi)| (lo, hi)));
-            sets.push(self.collector.take());
+            let intervals: Vec<(u32, u32)> = class.iter().map(|&(_, lo, hi)| (lo, hi)).collect();
+            let (trie, collector) = (&self.trie, &mut self.collector);
+            sets.push(trie.known.get(&intervals, || {
+                collector.add(trie, intervals.iter().copied());
+                collector.take()
+            }));
         }
         let source = Arc::new(Source::new(sets, self.words));
         self.bytes += source.bytes() + by_class.len() * 12;

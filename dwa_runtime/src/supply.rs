@@ -86,13 +86,13 @@ pub struct Piece {
 /// Disjoint sets of tokens, shared between recipes.
 #[derive(Debug)]
 pub struct Source {
-    classes: Vec<TokenSet>,
+    classes: Vec<Arc<TokenSet>>,
     large: Option<Large>,
 }
 
 impl Source {
     /// From the tokens of each class, in rows of so many words.
-    pub fn new(classes: Vec<TokenSet>, words: usize) -> Self {
+    pub fn new(classes: Vec<Arc<TokenSet>>, words: usize) -> Self {
         let numbered: Vec<_> = classes.iter().zip(0..).map(|(tokens, i)| (i, i, tokens.tokens())).collect();
         let large = Large::new(&numbered, classes.len(), words);
         Source { classes, large }
@@ -101,7 +101,7 @@ impl Source {
     /// Bytes it takes, about.
     pub fn bytes(&self) -> usize {
         let large = self.large.as_ref().map_or(0, Large::bytes);
-        self.classes.iter().map(TokenSet::bytes).sum::<usize>() + large
+        self.classes.iter().map(|tokens| tokens.bytes()).sum::<usize>() + large
     }
 }
 

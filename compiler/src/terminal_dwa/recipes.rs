@@ -299,8 +299,15 @@ impl Builder {
             });
             same.map(|&c| self.classes[c].0).sum()
         };
-        let best = (0..self.bases.len()).map(|i| (agreement(&self.bases[i]), std::cmp::Reverse(i))).max()?;
-        (best.0 >= self.min_agreement).then_some(best.1.0)
+        // Where another terminal is pending, tokens that stay inside differ, all of them: only much agreement makes up for it.
+        let enough = |base: &Base| match lexer.live[base.x as usize] == lexer.live[x as usize] {
+            true => self.min_agreement,
+            false => self.min_agreement.saturating_mul(16),
+        };
+        let candidates =
+            self.bases.iter().enumerate().map(|(i, base)| (agreement(base), std::cmp::Reverse(i), enough(base)));
+        let (_, best, _) = candidates.filter(|(agreement, _, enough)| agreement >= enough).max()?;
+        Some(best.0)
     }
 
     fn differ_from(&mut self, base: usize, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {

@@ -5,6 +5,7 @@
 //! gives what [`Trie::new`] would, or an error.
 
 use super::Trie;
+use super::trie::KnownSets;
 use dwa_runtime::artifact::{self, Array, Buffer, Format, Header, Section};
 use dwa_runtime::{ArtifactError, Vocab, VocabError};
 use std::sync::Arc;
@@ -69,6 +70,7 @@ pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie), VocabError> {
         utf8_below: sections.next()?,
         ids: sections.next()?,
         id_start: sections.next()?,
+        known: KnownSets::default(),
     };
     if (header.vocab, header.vocab_size) != (*vocab.fingerprint(), vocab.size() as u64) {
         return Err(saved("has another fingerprint than its header says".into()));

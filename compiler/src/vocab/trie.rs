@@ -6,9 +6,42 @@
 use super::utf8;
 use dwa_runtime::Vocab;
 use dwa_runtime::artifact::Array;
+use dwa_runtime::supply::TokenSet;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Set of byte values.
 pub type ByteSet = [u64; 4];
+
+/// Sets of tokens as bitmask rows, by intervals of token indices. What is inside a string is the same in every grammar, so the
+/// second one finds it here. When it has grown large it starts anew.
+#[derive(Debug, Default)]
+pub(crate) struct KnownSets(Mutex<FxHashMap<Intervals, Arc<TokenSet>>>);
+
+type Intervals = Box<[(u32, u32)]>;
+
+impl KnownSets {
+    /// Sets of fewer tokens are made faster than they are found.
+    const WORTHWHILE: u32 = 4096;
+    const MOST: usize = 512;
+
+    /// The set of these tokens, made by `make` if it is not known.
+    pub fn get(&self, intervals: &[(u32, u32)], make: impl FnOnce() -> TokenSet) -> Arc<TokenSet> {
+        if intervals.iter().map(|(lo, hi)| hi - lo).sum::<u32>() < Self::WORTHWHILE {
+            return Arc::new(make());
+        }
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(set) = known.get(intervals) {
+            return Arc::clone(set);
+        }
+        if known.len() == Self::MOST {
+            known.clear();
+        }
+        let set = Arc::new(make());
+        known.insert(intervals.into(), Arc::clone(&set));
+        set
+    }
+}
 
 /// A vocabulary prepared for compiling. Build it once per vocabulary.
 #[derive(Debug)]
@@ -32,6 +65,8 @@ pub struct Trie {
     pub ids: Array<u32>,
     /// Boundaries in `ids`.
     pub id_start: Array<u32>,
+    /// Large sets of tokens that grammars asked for.
+    pub(crate) known: KnownSets,
 }
 
 impl Trie {
@@ -78,6 +113,7 @@ impl Trie {
             utf8_below: utf8_below.into(),
             ids: ids.into(),
             id_start: id_start.into(),
+            known: KnownSets::default(),
         }
     }
 
