@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Most steps of a chunk, and steps that a chunk grows by at most.
 const CHUNK: usize = 4096;
-const GROWTH: usize = 256;
+const GROWTH: usize = 128;
 /// Stands for text that was taken as bytes.
 const BYTES: u32 = u32::MAX;
 

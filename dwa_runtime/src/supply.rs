@@ -313,7 +313,7 @@ impl OnDemand {
     pub(crate) fn filled(&self) -> Guard<Arc<Filled>> {
         let filled = self.filled.load();
         if filled.bytes.load(Ordering::Relaxed) > self.limit {
-            // Stacks may remember what the tables of 65,536 generations ago said, but no stack gets that old.
+            // Kept stacks may remember what the tables of 65,536 generations ago said, but no process gets that old.
             let generation = filled.generation.wrapping_add(1);
             let next = Filled::new(&*self.supply, filled.recipes.len(), generation);
             self.filled.compare_and_swap(&filled, Arc::new(next));
