@@ -24,7 +24,11 @@ catalog describes: relations that were created later are new names to it.
 
 from .access import Access, TableAccess
 from .catalog import Catalog, Column, Table, fold
+from .checker import SemanticChecker, Violation, repair
 from .dialect import Dialect
 from .role import Grant, Role
 
-__all__ = ["Access", "Catalog", "Column", "Dialect", "Grant", "Role", "Table", "TableAccess", "fold"]
+__all__ = [
+    "Access", "Catalog", "Column", "Dialect", "Grant", "Role", "SemanticChecker", "Table", "TableAccess", "Violation",
+    "fold", "repair",
+]  # fmt: skip
