@@ -3,7 +3,7 @@
 ``glrgrid lint GRAMMAR`` says what is wrong with a grammar, ``glrgrid compile GRAMMAR -t TOKENIZER -o ARTIFACT``
 makes an artifact, ``glrgrid inspect ARTIFACT`` says what is in it,
 ``glrgrid mask ARTIFACT -t TOKENIZER --prefix TEXT`` what may come next, ``glrgrid check ARTIFACT FILE -t TOKENIZER``
-whether it accepts a text.
+whether it accepts a text. ``glrgrid sql`` has commands of its own, for SQL under a role.
 
 What was asked for goes to standard output; progress, warnings and errors go to standard error, one line
 each. The exit code is 0, 1 if glrgrid refused (``error: ...``) or a checked text is not accepted, or 2 if the command
@@ -44,6 +44,7 @@ from . import (
     load,
 )
 from .errors import GlrgridError, StateError
+from .sql.cli import app as sql_app
 
 __all__ = ["app", "main"]
 
@@ -67,6 +68,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(sql_app)
 
 
 GrammarArgument = Annotated[

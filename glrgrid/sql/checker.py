@@ -425,7 +425,8 @@ class _Check:
                 self._expression(term, environment, (scope, *outer), aliases_first=True)
                 found.append(self.violations)
                 self.violations = before
-            self.violations += min(found, key=lambda violations: len(violations))
+            found.sort(key=len)
+            self.violations += found[0]
 
     def _select(self, node: Any, environment: _Environment, outer: _Scopes) -> tuple[tuple[str, ...], _Scope]:
         scope = _Scope()

@@ -148,8 +148,9 @@ class Witness:
         finally:
             cursor.close()
             self.connection.set_progress_handler(None, 0)
-            self.connection.execute("ROLLBACK TO before")
-            self.connection.execute("RELEASE before")
+            if self.connection.in_transaction:  # INSERT OR ROLLBACK may have ended it
+                self.connection.execute("ROLLBACK TO before")
+                self.connection.execute("RELEASE before")
 
     def _judge(self, action: int, first: str, second: str, schema: str, source: str) -> int:
         if not self._allows(action, fold(first or ""), fold(second or ""), source):
