@@ -8,6 +8,7 @@ BENCH_BUILT := $(VENV)/.built-bench
 VOCABULARIES_INSTALLED := $(VENV)/.vocabularies
 RUST := $(shell find weighted_gss dwa_runtime compiler bindings -name '*.rs' -o -name Cargo.toml)
 FUZZ_SECONDS ?= 300
+HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
 ROUNDTRIP_TEXTS ?= 10000
 
 # Packages that ship real tokenizers. Only their files are read, so what they depend on is not installed.
@@ -19,10 +20,10 @@ CARGO_TEST := cargo test --release --workspace
 MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz sql roundtrip clean
+.PHONY: help demo test check bench fuzz fuzz-slow fuzz-load valgrind sql roundtrip clean
 
 help: ## Say what each target does
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(BUILT) ## Decode 200 SQL statements under masks and judge them
 	@echo "demo: compiling sql_core, decoding 200 statements under masks, judging them with sqlglot and Lark"
@@ -43,11 +44,28 @@ check: $(BUILT) ## Check formatting, lints and types
 
 bench: $(BENCH_BUILT) ## Measure masks and commits on SQL beside other engines
 	@echo "bench: measuring SQL statements; results go to bench/out"
-	@$(BIN)/python bench/sql_tail.py
+	@$(BIN)/python -m bench sql_tail
 
 fuzz: $(BUILT) ## Hold the engine against the reference on random grammars for FUZZ_SECONDS
 	@echo "fuzz: comparing masks with the reference on new random grammars for $(FUZZ_SECONDS) seconds"
 	@GLRGRID_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -q -s tests/python/test_exactness.py
+
+fuzz-slow: $(BUILT) ## The same with ten times the cases of the tests, always the same ones
+	@echo "fuzz-slow: comparing masks with the reference on 6,000 random grammars in each lexer mode"
+	@GLRGRID_FUZZ_TIMES=10 $(BIN)/python -m pytest -q -s tests/python/test_exactness.py
+
+fuzz-load: ## Look for artifacts that do harm when they are loaded, for FUZZ_SECONDS, with cargo-fuzz
+	@cargo fuzz --version >/dev/null 2>&1 || \
+		{ echo "error: there is no cargo-fuzz; cargo install cargo-fuzz, rustup toolchain install nightly"; exit 1; }
+	@echo "fuzz-load: loading changed artifacts for $(FUZZ_SECONDS) seconds"
+	@cargo run --quiet --release --manifest-path fuzz/Cargo.toml --bin seeds fuzz/corpus/load
+	@cargo +nightly fuzz run load -- -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048
+
+valgrind: ## Load forged artifacts under valgrind
+	@command -v valgrind >/dev/null || { echo "error: there is no valgrind"; exit 1; }
+	@echo "valgrind: loading forged artifacts and decoding with those that load"
+	@CARGO_TARGET_$(HOST)_RUNNER="valgrind --quiet --error-exitcode=1 --suppressions=$(CURDIR)/compiler/tests/valgrind.supp" \
+		$(CARGO_TEST) --test forged -- --test-threads=1
 
 sql: $(BUILT) ## Hold SQL policies against SQLite, at length: half an hour
 	@echo "sql: 10,000 statements a role, parsed, run and watched by SQLite; all gold queries; the exhaustive speller"

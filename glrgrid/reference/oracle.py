@@ -67,6 +67,8 @@ class _Events(NamedTuple):
     reject: bool = False
     fork: bool = False
     watcher: bool = False
+    regrouped: bool = False
+    """The next lexeme began, at once and in another universe."""
 
     def then(self, other: _Events) -> _Events:
         emitted = self.emitted + other.emitted
@@ -95,6 +97,8 @@ class Trial:
     fallback, reject, fork, watcher : bool
         On the way, also on branches that died since: a cell filled by fallback was used; a reject terminal
         was a candidate; one lexeme led to several stacks; a longer match was watched.
+    regrouped : bool
+        Likewise: a lexeme was followed by another in another universe (a pending one that ended, in contextual mode).
     """
 
     state: State | None
@@ -104,6 +108,7 @@ class Trial:
     reject: bool
     fork: bool
     watcher: bool
+    regrouped: bool
 
 
 class Oracle:
@@ -268,6 +273,7 @@ class Oracle:
             reject=met.reject,
             fork=met.fork,
             watcher=met.watcher,
+            regrouped=met.regrouped,
         )
 
     def _step_all(self, branches: frozenset[Branch], byte: int) -> frozenset[Branch]:
@@ -299,8 +305,11 @@ class Oracle:
             if longer is not None:
                 watchers = watchers | {longer}
             stacks, events = self._emit(branch)
+            events = events._replace(watcher=longer is not None)
+            before = self.universe(branch.stack)
             for after in stacks:
-                self._begin(moves, after, watchers, byte, events._replace(watcher=longer is not None))
+                changed = self.universe(after) != before
+                self._begin(moves, after, watchers, byte, events._replace(regrouped=changed))
 
     def _begin(self, moves: _Moves, stack: Stack, watchers: Watchers, byte: int, events: _Events) -> None:
         """The first byte of a lexeme."""

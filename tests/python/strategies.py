@@ -5,13 +5,15 @@
 them.
 
 Grammars are made of a *family* of terminals over a few bytes, chosen so that they overlap (keywords and
-names, numbers that need backtracking, comments and division, multi-byte characters), and of random or
-templated productions over a few of them; the rest of the terminals stays unused and takes part in lexing
-only.
+names, numbers that need backtracking, comments and division, strings, free text with code in it, repeats
+longer than tokens, multi-byte characters), and of random or templated productions over a few of them; the
+rest of the terminals stays unused and takes part in lexing only. Large grammars unite two families.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import random
 import string
 from dataclasses import dataclass, field, replace
@@ -185,6 +187,16 @@ class Family:
     literals: tuple[str, ...]
     patterns: tuple[str, ...]
     ignored: tuple[str, ...] = ()
+    one_rank: bool = False
+    """Literals and patterns always rank alike, as in JSON Schema's lowering."""
+
+    def __or__(self, other: Family) -> Family:
+        return Family(
+            self.alphabet + "".join(c for c in other.alphabet if c not in self.alphabet),
+            tuple(dict.fromkeys(self.literals + other.literals)),
+            tuple(dict.fromkeys(self.patterns + other.patterns)),
+            tuple(dict.fromkeys(self.ignored + other.ignored)),
+        )
 
 
 FAMILIES = {
@@ -231,6 +243,77 @@ FAMILIES = {
         ("[è-é]+", "[^a ]", "[^a€ ]+", "[aé]+", ".é", "(é|€)+a?", "[ε-€]", "[€-😀]+", "~(.*a.*)&[^ ]+"),
         (" +", "[ ε]+", "€ "),
     ),
+    "repeat": Family(
+        "ab0x ",
+        ("a", "0x", "b", "aaaaaa", "0"),
+        (
+            "a{5,9}",
+            "[ab]{3,20}",
+            "(ab){2,7}",
+            "0x[ab0]{8}",
+            "a{4}b{4}",
+            "(a|0){6,}",
+            "(a{2}b?){3,5}",
+            "[ab0x]{12}",
+            "a{30}",
+            "b+",
+        ),
+        (" {1,6}", "x{7} ", " +", "( x?){2,3}"),
+    ),
+    "boolean": Family(
+        "abc\n ",
+        ("a", "ab", "abc", "cc", "ba"),
+        (
+            "[abc]+&~(.*ab.*)",
+            "[abc]+&~(ab|ba|c)",
+            "(a|b)+&.*bb.*",
+            "~((.|\n)*c(.|\n)*)&.+",
+            "[ab]+c&~(a.*)",
+            "(ab|c)+&(a.*|.*c)",
+            "a[abc]{2,4}&~(.*cc)",
+            "b+",
+        ),
+        (" +", "[ \n]+", "\n+&~\n\n\n", " b* &~  "),
+    ),
+    "string": Family(
+        '"\\ae0.-,: é',
+        ('"a"', '"ae"', '"', ",", ":", "-", "0", '"\\'),
+        (
+            '"([^"\\\\]|\\\\["\\\\ae])*"',
+            '"[ae]{0,3}"',
+            '"[^"]*"',
+            '"a(e|é)*"',
+            "-?(0|e+)",
+            "-?0(\\.[0e]+)?(e-?0+)?",
+            "-?(0|a[0e]*)",
+            '"[^a"]{2,9}"',
+            '"(a|\\\\a)*"',
+        ),
+        (" +", " ", ": "),
+        one_rank=True,
+    ),
+    "template": Family(
+        "{}ab% ",
+        ("{{", "}}", "{%", "%}", "a", "ab", "{", "}"),
+        (
+            "([^{]|\\{[^{%])+",
+            "[^{}]+",
+            "[ab]+",
+            "[ab %]+",
+            "\\{\\{[ab]*\\}\\}",
+            "\\{+",
+            "(%[^}])+",
+            "[ab ]+\\}?",
+            "[^%]",
+        ),
+        (" +", "%% *", "[ %]+"),
+    ),
+    "prefix": Family(
+        "abcd ",
+        ("a", "ab", "abc", "abcd", "b", "bc", "bcd", "cd", "abab"),
+        ("a+", "ab*", "abc*", "(abc)+d?", "[ab]+", "[abc]+", "[abcd]+", "b[cd]*", "ab(cd)?", "a{3}"),
+        (" +", "d+", " ", "cd? "),
+    ),
 }
 
 JSON = Family(
@@ -267,6 +350,22 @@ STARTS = (
     {"s": "t 0", "t": "1 t | 1"},
     {"s": "t s 0 | 1", "t": "2 | "},
     {"s": "t | 0", "t": "s | 1 s"},
+    # Mostly nothing.
+    {"s": "t t u t", "t": "0 | ", "u": "t t | 1 | "},
+    {"s": "t u v 0", "t": "1 | ", "u": "2 | ", "v": "3 v | "},
+    # Lists of things in brackets; a reserved word as a name; free text with code in it; dangling else.
+    {"s": "t s | ", "t": "0 u 1 | 2", "u": "3 u | "},
+    {"s": "t | s t", "t": "0 u 1 u", "u": "2 | 0"},
+    {"s": "u s | ", "u": "0 | 1 t 2", "t": "3 | t 4 | 1"},
+    {"s": "0 s | 0 s 1 s | 2"},
+    {"s": "0 t 1 | 2", "t": "s | t 3 s | "},
+    # A cycle through three rules, hidden left and right recursion.
+    {"s": "t | 0 s", "t": "u | 1", "u": "s | 2 t"},
+    {"s": "t u s 0 | 1", "t": "2 | ", "u": "t | 3"},
+    {"s": "0 s t | 1", "t": "u u", "u": "2 | "},
+    # Not LR for any number of symbols; LR(1) and not LALR(1).
+    {"s": "0 s 0 | 1 s 1 | 0 | 1 | "},
+    {"s": "0 t 1 | 2 u 1 | 0 u 3 | 2 t 3", "t": "4", "u": "4"},
 )
 
 
@@ -282,6 +381,8 @@ class Case:
     tokens: tuple[bytes | None, ...]
     texts: tuple[bytes, ...]
     """Texts sampled from the grammar; lexing may still refuse them."""
+    long_texts: tuple[bytes, ...] = ()
+    """Long ones, as deeply nested as the grammar allows."""
     family: str = ""
     oracle: Oracle = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
 
@@ -291,7 +392,7 @@ def random_terminals(rng: random.Random, family: Family, count: int) -> list[Ter
     pool: list[Terminal] = [lit(text) for text in family.literals] + [pat(text) for text in family.patterns]
     chosen = rng.sample(pool, min(count, len(pool)))
     ranked = rng.random() < 0.4
-    if rng.random() < 0.2:  # JSON Schema's lowering: one rank for all
+    if family.one_rank or rng.random() < 0.2:
         chosen = [replace(t, literal=False) for t in chosen]
     chosen = [replace(t, priority=rng.choice((0, 0, 0, 1, -1))) if ranked else t for t in chosen]
     if rng.random() < 0.35:  # chains of fallbacks
@@ -415,6 +516,27 @@ def json_ir(rng: random.Random, lexer: str = "contextual") -> GrammarIR:
     return GrammarIR(0, tuple(terminals), nonterminals, tuple(rules.productions), lexer)
 
 
+def large_productions(
+    rng: random.Random, usable: list[int], most: int
+) -> tuple[list[Nonterminal], list[Production]]:
+    """Draw productions of up to so many nonterminals.
+
+    Most alternatives begin with a terminal of their own, or ambiguity would explode.
+    """
+    count = rng.randint(4, most)
+    nonterminals = [Nonterminal(string.ascii_lowercase[i]) for i in range(count)]
+    productions = []
+    for lhs in range(count):
+        for first in rng.sample(usable, min(len(usable), rng.choice((2, 3, 4, 6)))):
+            length = rng.choice((0, 1, 2, 2, 3, 4))
+            rest = [
+                ~rng.randrange(count) if rng.random() < 0.4 else rng.choice(usable) for _ in range(length)
+            ]
+            rhs = rest if rng.random() < 0.08 else [first, *rest]
+            productions.append(Production(lhs, tuple(rhs), nonterminals[lhs].name))
+    return nonterminals, productions
+
+
 def random_ir(
     rng: random.Random,
     *,
@@ -424,17 +546,25 @@ def random_ir(
     hidden_left_recursion: bool = True,
     fallback: bool = True,
 ) -> GrammarIR:
-    """Draw a grammar with a non-empty language that the reference can serve."""
+    """Draw a grammar with a non-empty language that the reference can serve. ``a|b`` is both families, and large."""
     while True:
-        chosen = FAMILIES[family or rng.choice(sorted(FAMILIES))]
-        terminals = random_terminals(rng, chosen, rng.randint(2, 7))
+        names = (family or rng.choice(sorted(FAMILIES))).split("|")
+        large = len(names) > 1
+        mode = lexer or rng.choice(("basic", "basic", "contextual"))
+        chosen = functools.reduce(operator.or_, (FAMILIES[name] for name in names))
+        # With a lexer for each row, the reference takes long over many.
+        most = 11 if mode == "contextual" else 18
+        count = rng.randint(most // 2, most) if large else rng.randint(2, 7)
+        terminals = random_terminals(rng, chosen, count)
         if not fallback:
             terminals = [replace(t, fallback=None) for t in terminals]
         usable = [i for i, t in enumerate(terminals) if not t.ignored and not t.reject]
         if rng.random() < 0.3 and len(usable) > 2:
             usable = usable[:-1]  # one stays unused
-        nonterminals, productions = random_productions(rng, usable)
-        mode = lexer or rng.choice(("basic", "basic", "contextual"))
+        if large:
+            nonterminals, productions = large_productions(rng, usable, most * 2 // 3)
+        else:
+            nonterminals, productions = random_productions(rng, usable)
         ir = GrammarIR(0, tuple(terminals), tuple(nonterminals), tuple(productions), mode)
         try:
             cfg = Cfg(ir)
@@ -479,8 +609,8 @@ class Sampler:
             for f in chain:
                 self.falling_to.setdefault(f, []).append(t)
 
-    def sentence(self, rng: random.Random, budget: int = 12) -> list[int]:
-        """Draw a sequence of terminals."""
+    def sentence(self, rng: random.Random, budget: int = 12, deep: bool = False) -> list[int]:
+        """Draw a sequence of terminals, from rules with nonterminals mostly if it shall be ``deep``."""
         terminals: list[int] = []
         todo = [self.cfg.productions[0][0]]
         while todo:
@@ -492,6 +622,8 @@ class Sampler:
             if budget <= 0:
                 height = {rhs: max((self._height[s] for s in rhs), default=0) for rhs in rules}
                 rules = [rhs for rhs in rules if height[rhs] == min(height.values())]
+            elif deep and rng.random() < 0.97:
+                rules = [rhs for rhs in rules if any(s < 0 for s in rhs)] or rules
             budget -= 1
             todo.extend(reversed(rng.choice(rules)))
         return terminals
@@ -517,16 +649,16 @@ class Sampler:
             members = [b for b in steps[state] if 0x20 <= b < 0x7F or b == 10 or b >= 0x80]
             out.append(rng.choice(members or steps[state]))
 
-    def text(self, rng: random.Random, budget: int = 12) -> bytes:
+    def text(self, rng: random.Random, budget: int = 12, deep: bool = False) -> bytes:
         """Draw a text: a sentence's words, now and then with ignored ones in between."""
         out = b""
         spaced = rng.random()
-        for terminal in self.sentence(rng, budget):
+        for terminal in self.sentence(rng, budget, deep):
             if rng.random() < 0.2 and terminal in self.falling_to:
                 terminal = rng.choice(self.falling_to[terminal])
             if self.ignored and rng.random() < spaced:
                 out += self.word(rng, rng.choice(self.ignored), 2)
-            out += self.word(rng, terminal)
+            out += self.word(rng, terminal, 1 if deep else 5)
         return out
 
 
@@ -540,30 +672,40 @@ def _distances(dfa: Dfa) -> list[int]:
 
 
 def random_tokens(
-    rng: random.Random, alphabet: str, texts: tuple[bytes, ...], count: int
+    rng: random.Random, alphabet: str, texts: tuple[bytes, ...], count: int, longest: int = 40
 ) -> tuple[bytes | None, ...]:
     """Draw a vocabulary.
 
-    It has every byte of the alphabet, pieces of texts and of characters, aliases, and ids without bytes.
+    It has every byte of the alphabet, pieces of texts (some as long as the text) and of characters, bytes that
+    no character has, aliases, and ids without bytes.
     """
     encoded = alphabet.encode()
-    tokens: list[bytes | None] = [bytes([b]) for b in sorted(set(encoded))]
+    pieces = [bytes([b]) for b in sorted(set(encoded))]
+    tokens: list[bytes | None] = [*pieces]
     joined = [text for text in texts if text] or [encoded]
     while len(tokens) < count - 4:
         kind = rng.random()
         if kind < 0.7:
             text = rng.choice(joined) + rng.choice((b"", b"", rng.choice(joined)))
-            length = rng.randint(1, min(len(text), rng.choice((3, 6, 10))))
+            length = rng.randint(1, min(len(text), rng.choice((3, 6, 10, longest))))
             at = rng.randint(0, len(text) - length)
             tokens.append(text[at : at + length])
         elif kind < 0.9:
             tokens.append("".join(rng.choice(alphabet) for _ in range(rng.randint(2, 4))).encode())
-        else:
+        elif kind < 0.97:
             at = rng.randrange(len(encoded))
             tokens.append(encoded[at : at + rng.randint(1, 3)])
+        else:
+            odd = bytes([rng.choice((0x00, 0x80, 0xBF, 0xC0, 0xC3, 0xE2, 0xED, 0xF0, 0xF5, 0xFF))])
+            tokens.append(rng.choice((odd, odd + rng.choice(pieces), rng.choice(pieces) + odd)))
     tokens += [rng.choice(tokens), rng.choice(tokens), None, b""]
     rng.shuffle(tokens)
     return tuple(tokens)
+
+
+SMALL_LEXERS = ("ab", "comment", "keyword", "number", "prefix", "string", "template")
+LARGE = 0.2
+"""Share of grammars that unite two families."""
 
 
 def random_case(rng: random.Random, **options: Any) -> Case:
@@ -575,10 +717,13 @@ def random_case(rng: random.Random, **options: Any) -> Case:
     """
     while True:
         family = options.get("family") or rng.choice(sorted(FAMILIES))
+        if "family" not in options and rng.random() < LARGE:
+            family = "|".join(rng.sample(SMALL_LEXERS, 2))
         ir = json_ir(rng) if family == "json" else random_ir(rng, **{**options, "family": family})
-        oracle = Oracle(ir, max_branches=400)
+        oracle = Oracle(ir, max_branches=30 if "|" in family else 400)
         sampler = Sampler(ir, oracle.lexer.dfas)
         texts = tuple(dict.fromkeys(sampler.text(rng) for _ in range(12)))
+        long_texts = tuple(sampler.text(rng, 120, deep=True)[:300] for _ in range(2))
         try:
             for text in texts:
                 oracle.advance(oracle.start(), text)
@@ -586,9 +731,12 @@ def random_case(rng: random.Random, **options: Any) -> Case:
                 break
         except TooManyBranches:
             continue  # too ambiguous for explicit stacks
-    alphabet = JSON.alphabet if family == "json" else FAMILIES[family].alphabet
-    tokens = random_tokens(rng, alphabet, texts, rng.randint(20, 60))
-    return Case(ir, alphabet.encode(), tokens, texts, family, oracle)
+    families = [JSON if name == "json" else FAMILIES[name] for name in family.split("|")]
+    alphabet = functools.reduce(operator.or_, families).alphabet
+    # Long tokens of many lexemes take long to compile where each may end in many LR states.
+    size = (rng.randint(80, 240), 8) if "|" in family else (rng.randint(20, 60), 40)
+    tokens = random_tokens(rng, alphabet, texts, *size)
+    return Case(ir, alphabet.encode(), tokens, texts, long_texts, family, oracle)
 
 
 def cases(**options: Any) -> st.SearchStrategy[Case]:

@@ -164,8 +164,9 @@ def test_explanations_agree_with_masks_of_random_grammars(lexer: str) -> None:
     rng = random.Random(11)
     refused = longer = 0
     for _ in range(60):
-        compiled_case, tokens, eos = compile_case(random_case(rng, lexer=lexer), rng)
-        matcher = gg.Matcher(compiled_case)
+        subject = compile_case(random_case(rng, lexer=lexer), rng)
+        tokens, eos = subject.tokens, len(subject.tokens)
+        matcher = gg.Matcher(subject.compiled["aot"])
         for _ in range(8):
             try:
                 mask = matcher.mask()
