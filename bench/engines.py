@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 import peer_grammar
 
+MANY = 1_000
+"""Passes, as many as are asked for."""
 TRIVIAL = 'start: "a"'
 """Compiled once before anything is timed, to make an engine prepare its vocabulary."""
 
@@ -35,6 +37,8 @@ class Engine:
     has_artifact : bool
         Whether a compiled grammar can be saved. If not, ``save`` keeps the grammar's text and ``load``
         compiles it again.
+    most_passes : int
+        How many passes to time at most. Below :data:`MANY`, a pass takes long, and is not repeated on one object.
     flavour : str or None
         The peer grammar it reads, one of ``peer_grammar.FLAVOURS``; None for the original.
     language : str
@@ -44,6 +48,7 @@ class Engine:
     name: ClassVar[str]
     package: ClassVar[str]
     has_artifact: ClassVar[bool] = True
+    most_passes: ClassVar[int] = MANY
     flavour: ClassVar[str | None] = None
     language: ClassVar[str] = "the original grammar"
 
@@ -202,6 +207,7 @@ class Llguidance(Engine):
     name = "llguidance"
     package = "llguidance"
     has_artifact = False
+    most_passes = 2
     flavour = "reserved"
     language = (
         "larger: longest match is among the terminals that may come next, so a word may follow another "

@@ -12,7 +12,6 @@ import gc
 import itertools
 import multiprocessing
 import os
-import resource
 import time
 import traceback
 import zlib
@@ -54,11 +53,11 @@ class Times:
 
 @dataclass
 class Pass:
-    """One pass: on an object just loaded, then once more on the same object."""
+    """One pass: on an object just loaded, then, unless the engine is slow, once more on the same object."""
 
     load: int
     fresh: Times
-    warm: Times
+    warm: Times | None
 
 
 class Bench:
@@ -151,7 +150,9 @@ class Bench:
         start = time.perf_counter_ns()
         compiled = self.engine.load(path)
         load = time.perf_counter_ns() - start
-        return Pass(load, self._time(compiled, texts), self._time(compiled, texts))
+        fresh = self._time(compiled, texts)
+        repeated = self.engine.most_passes >= engines.MANY
+        return Pass(load, fresh, self._time(compiled, texts) if repeated else None)
 
     def _time(self, compiled: Any, texts: Sequence[Sequence[int]]) -> Times:
         """A fresh matcher per text, one step per token, a fork at the end."""
@@ -222,8 +223,18 @@ class Bench:
                 done.append(after)
         return np.array(done, dtype=np.int64) - np.array(begun, dtype=np.int64)
 
+    def rss_bytes(self) -> int:
+        """Resident now. Peaks are counted from here on."""
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+            file.write("5")
+        return self._status("VmRSS")
+
     def peak_rss_bytes(self) -> int:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return self._status("VmHWM")
+
+    def _status(self, field: str) -> int:
+        with open("/proc/self/status", encoding="utf-8") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
 
 
 def _grown(make: Callable[[], Any]) -> tuple[float, Any]:
