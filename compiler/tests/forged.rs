@@ -8,6 +8,7 @@ mod forge;
 use dwa_runtime::Vocab;
 use dwa_runtime::artifact;
 use forge::{GRAMMARS, Random, build, change, drive, rehash, split, vocab};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ fn drive_all(vocab: &Arc<Vocab>, texts: &[&[u8]], forged: impl Iterator<Item = (
     let mut loaded = 0;
     for (case, bytes) in forged {
         begun.send(case.clone()).expect("the watchdog lives");
-        let outcome = std::panic::catch_unwind(|| drive(&bytes, vocab, texts));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| drive(&bytes, vocab, texts)));
         loaded += usize::from(outcome.unwrap_or_else(|_| panic!("{case} panics")));
     }
     drop(begun);
@@ -49,7 +50,7 @@ fn what_was_compiled_loads() {
         for shared in [true, false] {
             let bytes = build(grammar, &vocab, shared);
             let (header, sections) = split(&bytes);
-            assert_eq!(artifact::write(&header, &sections), bytes);
+            assert_eq!(artifact::write(artifact::FORMAT, &header, &sections), bytes);
             let mut same = bytes.clone();
             rehash(&mut same);
             assert_eq!(same, bytes);
@@ -105,7 +106,7 @@ fn swapped_sections_do_no_harm() {
         let forged = pairs.filter(|&(a, b)| sections[a] != sections[b]).map(|(a, b)| {
             let mut sections = sections.clone();
             sections.swap(a, b);
-            (format!("{name}: sections {a} and {b}"), artifact::write(&header, &sections))
+            (format!("{name}: sections {a} and {b}"), artifact::write(artifact::FORMAT, &header, &sections))
         });
         drive_all(&vocab, texts, forged);
     }
@@ -123,7 +124,10 @@ fn changed_elements_do_no_harm() {
                 let mut sections = sections.clone();
                 let changes: Vec<String> =
                     (0..1 + random.below(2)).map(|_| change(&mut sections, &mut random)).collect();
-                (format!("{name}, seed {seed}: {}", changes.join(", ")), artifact::write(&header, &sections))
+                (
+                    format!("{name}, seed {seed}: {}", changes.join(", ")),
+                    artifact::write(artifact::FORMAT, &header, &sections),
+                )
             });
             loaded += drive_all(&vocab, texts, forged) as u64;
         }

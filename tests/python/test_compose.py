@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from strategies import random_case
-from walks import Walks, compile_case, walk
+from walks import Walks, walk_some
 
 import glrgrid as gg
 from glrgrid.grammar import compose
@@ -61,9 +61,7 @@ def test_masks_of_parts_equal_the_reference():
         if case.oracle.separability():
             continue
         walks.counts["ignored"] += any(t.ignored for t in whole.terminals)
-        compiled, spelled, eos = compile_case(case, rng)
-        for _ in range(4):
-            walk(case, compiled, spelled, eos, rng, walks)
+        walk_some(case, rng, walks)
     walks.check_floors({"positions": 2500, "ends in ignored": 100, "ignored": 20, "refusals": 100})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from strategies import Case
-from walks import Walks, compile_case, walk
+from walks import Walks, walk_some
 
 import glrgrid as gg
 from glrgrid.reference.cfg import Cfg
@@ -267,9 +267,7 @@ def test_masks_equal_the_reference():
         tokens |= {token[: rng.randint(1, len(token))] for token in tokens} | {c.encode() for c in LETTERS}
         tokens |= {c.encode()[1:] for c in "éè"}
         sampled = tuple(text.encode() for text in texts(rng, recogniser, 3))
-        case = Case(ir, LETTERS.encode(), tuple(sorted(tokens)), sampled, "gbnf", Oracle(ir))
+        case = Case(ir, LETTERS.encode(), tuple(sorted(tokens)), sampled, family="gbnf", oracle=Oracle(ir))
         assert not case.oracle.separability()
-        compiled, spelled, eos = compile_case(case, rng)
-        for _ in range(4):
-            walk(case, compiled, spelled, eos, rng, walks)
+        walk_some(case, rng, walks)
     walks.check_floors({"positions": 1500, "ambiguous": 10, "refusals": 20})

@@ -222,6 +222,14 @@ def walk(
         counts["too ambiguous for the reference"] += 1
 
 
+def walk_some(case: Case, rng: random.Random, walks: Walks, number: int = 4) -> None:
+    """Take a few short paths through a case."""
+    subject = compile_case(case, rng)
+    for _ in range(number):
+        follow = rng.choice(case.texts) if case.texts and rng.random() < 0.6 else None
+        walk(subject, Lanes(subject), rng, walks, follow, rng.randint(3, 14))
+
+
 def count_events(counts: Counter[str], trial: Trial, in_ignored: bool) -> None:
     """Count what a token did; ``in_ignored``: the one before may have ended inside of an ignored lexeme."""
     counts["three terminals"] += trial.emitted >= 3

@@ -42,7 +42,8 @@ pub type Sections = Vec<(Vec<u8>, u32)>;
 /// Take an artifact apart; `artifact::write` joins the parts again, with lengths and hashes that are right.
 pub fn split(bytes: &[u8]) -> (Header, Sections) {
     let names = vec!["section"; u32_at(bytes, 12).expect("a header") as usize];
-    let (header, sections) = artifact::read(&Buffer::from_bytes(bytes), &names).expect("a whole artifact");
+    let (header, sections) =
+        artifact::read(artifact::FORMAT, &Buffer::from_bytes(bytes), &names).expect("a whole artifact");
     (header, sections.into_iter().map(|s| (bytes[s.range].to_vec(), s.width)).collect())
 }
 
