@@ -295,6 +295,8 @@ class _Check:
             return None, _Relation("", open=True)
         if self._source.replaces and not table.delete:
             self._add(node, "verb", "REPLACE deletes rows, which may not be deleted")
+        if self._source.replaces and "replace" in self._access.role.deny:
+            self._add(node, "clause", 'clause "replace" is denied')
         alias = node.args.get("alias")
         name = self._name(alias.this) if alias else fold(table.table.name)
         return table, _Relation.of(table, self._access, name)

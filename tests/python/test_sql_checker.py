@@ -91,6 +91,10 @@ def test_deny_and_row_limit() -> None:
         ("WITH c AS (SELECT 1) SELECT 1 LIMIT 1", "clause"),
     ):
         assert [v.rule for v in checker.check(sql)] == [rule]
+    keeper = SemanticChecker(CASES_CATALOG, Role("k", {"*": "*"}, ["insert", "update"], deny=["replace"]))
+    assert not keeper.check("INSERT OR IGNORE INTO orders (id) VALUES (1)")
+    for sql in ("REPLACE INTO orders (id) VALUES (1)", "UPDATE OR REPLACE orders SET id = 1"):
+        assert {v.rule for v in keeper.check(sql)} == {"clause", "verb"}
 
 
 def gold(name: str, tables: str) -> list[tuple[Catalog, str]]:
