@@ -24,8 +24,6 @@ Case = tuple[Callable[[], str], str]
 OPEN = {
     "maxLength 100,000": "takes a lexer with counters",
     "words and maxLength 500": "takes a lexer with counters",
-    "500 optional properties": "lexers of more than some 64 rows are not shared",
-    "500 required properties": "lexers of more than some 64 rows are not shared",
 }
 """What fails so far, and why."""
 

@@ -29,10 +29,11 @@ use std::cmp::Ordering;
 const WIDE_BYTES: usize = 64;
 
 /// Largest automata of single terminals that are looked at.
-const LIMITS: LexerLimits = LexerLimits { max_nfa_states: 20_000, max_dfa_states: 1_000, max_subset_elements: 100_000 };
+const LIMITS: LexerLimits =
+    LexerLimits { max_nfa_states: 200_000, max_dfa_states: 10_000, max_subset_elements: 1_000_000 };
 
 /// Steps of automata looked at in all; what comes later is kept apart.
-const MAX_WORK: usize = 2_000_000;
+const MAX_WORK: usize = 20_000_000;
 
 /// Give each row the first colour whose rows it can share a lexer with: the colour of each row, the terminals of each.
 pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Vec<Vec<u64>>) {
