@@ -12,6 +12,7 @@ import gc
 import itertools
 import multiprocessing
 import os
+import resource
 import time
 import traceback
 import zlib
