@@ -62,36 +62,3 @@ impl Tokens<'_> {
         }
     }
 }
-
-/// A row that tokens are united into; what it held before counts for nothing.
-pub(crate) struct Union<'r> {
-    row: &'r mut [u32],
-    /// Nothing was united yet.
-    blank: bool,
-}
-
-impl<'r> Union<'r> {
-    pub(crate) fn new(row: &'r mut [u32]) -> Self {
-        Union { row, blank: true }
-    }
-
-    /// Unite `tokens`, or those of them that are in `mask`.
-    pub(crate) fn add(&mut self, tokens: Tokens<'_>, mask: Option<&[u32]>) {
-        match (tokens, mask) {
-            (Tokens::Dense(row), None) if self.blank => {
-                self.row.copy_from_slice(row);
-                self.blank = false;
-            }
-            _ => tokens.or_into_where(self.row(), mask),
-        }
-    }
-
-    /// The row as it is.
-    pub(crate) fn row(&mut self) -> &mut [u32] {
-        if self.blank {
-            self.row.fill(0);
-            self.blank = false;
-        }
-        self.row
-    }
-}

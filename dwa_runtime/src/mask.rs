@@ -4,7 +4,7 @@
 //! this makes, or find it in the cache. A [`Schedule`] says where recipes and automaton come from: an artifact that has all of
 //! them ([`crate::rows::Whole`]), or tables that are filled on demand ([`crate::supply::Filled`]).
 
-use crate::bitmask::{Tokens, Union};
+use crate::bitmask::Tokens;
 use crate::commit::Branches;
 use crate::lr::{Linear, Lr, Tops};
 use crate::rows::Cache;
@@ -40,8 +40,8 @@ pub(crate) trait Schedule<'c>: Automaton {
     fn relevant(self, group: Self::Group) -> &'c [u64];
     /// Whether the output is complete if the stacks accept the end.
     fn ends(self, group: Self::Group) -> bool;
-    /// Unite the group's pieces.
-    fn unite_pieces(self, group: Self::Group, verdicts: &[u64], pieces: &mut Union<'_>);
+    /// Unite the group's pieces into `row`.
+    fn unite_pieces(self, group: Self::Group, verdicts: &[u64], row: &mut [u32]);
     /// Unite the group's own tokens into `row`.
     fn unite_own(self, group: Self::Group, verdicts: &[u64], row: &mut [u32]);
     /// Tokens to take out of the pieces of all groups.
@@ -173,12 +173,13 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
             Tokens::Dense(&row).or_into(out);
             composed.insert(key, &row)
         } else {
+            out.fill(0);
             self.compose(key, out);
             composed.insert(key, out)
         }
     }
 
-    /// Compose a row into `row`, whatever that holds.
+    /// Compose a row into `row`, which is all zero.
     fn compose(self, key: &[u64], row: &mut [u32]) {
         let (x, verdicts) = (key[0] as u32, &key[1..]);
         let each = |act: &mut dyn FnMut(S::Group, &[u64])| {
@@ -189,9 +190,7 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
                 rest = others;
             }
         };
-        let mut pieces = Union::new(row);
-        each(&mut |group, verdicts| self.schedule.unite_pieces(group, verdicts, &mut pieces));
-        let row = pieces.row();
+        each(&mut |group, verdicts| self.schedule.unite_pieces(group, verdicts, row));
         if let Some(dropped) = self.schedule.dropped(x) {
             dropped.clear_from(row);
         }

@@ -6,7 +6,7 @@
 //! latest rows and starts from the nearest. Composed rows are cached; the cache is shared by all matchers of a grammar, is
 //! read without locks, and stops growing at a byte limit, past which rows are composed each time.
 
-use crate::bitmask::{Tokens, Union};
+use crate::bitmask::Tokens;
 use crate::mask::{Change, Schedule, holds};
 use crate::tables::{GROUP_ENDS, Meta, NONE, Tables};
 use crate::verdict::{Automaton, unite};
@@ -36,13 +36,10 @@ pub(crate) struct Cache {
 const CACHE_BYTES: usize = 64 << 20;
 /// What an entry takes beside key and row, about.
 const ENTRY_BYTES: usize = 64;
-/// Rows it has room for from the start: growing takes longer than composing a row.
-const CACHE_ROWS: usize = 512;
 
 impl Cache {
     pub(crate) fn new() -> Self {
-        let rows = HashMap::with_capacity_and_hasher(CACHE_ROWS, FxBuildHasher);
-        let places = HashMap::with_capacity_and_hasher(CACHE_ROWS, FxBuildHasher);
+        let (rows, places) = (HashMap::with_hasher(FxBuildHasher), HashMap::with_hasher(FxBuildHasher));
         Cache { rows, places, bytes: AtomicUsize::new(0), limit: CACHE_BYTES }
     }
 
@@ -115,42 +112,22 @@ impl RowCaches {
 pub(crate) struct Large {
     /// Verdicts that occur in it.
     mask: Vec<u64>,
-    /// Those that take long to toggle.
-    heavy: Vec<u64>,
-    /// How long, for each verdict.
-    cost_of: Vec<u32>,
+    /// Those whose tokens are a dense row.
+    dense: Vec<u64>,
     /// Class of each verdict.
     class_of: Vec<u32>,
     latest: Mutex<Latest>,
 }
 
-/// Rows of a source and their verdicts, one set after the other: of none, of all, and the latest ones made. A row that is
-/// near to what is wanted is changed to that in place; otherwise they are overwritten in turn.
+/// Rows of a source with their verdicts: of none, of all, and the latest ones made, overwritten in turn.
 #[derive(Debug)]
 struct Latest {
-    verdicts: Vec<u64>,
-    rows: Vec<Row>,
+    rows: Vec<(Box<[u64]>, Row)>,
     next: usize,
-}
-
-impl Latest {
-    /// Where the next row goes.
-    fn slot(&mut self) -> usize {
-        let slot = self.next;
-        self.next = if slot + 1 == LATEST { 2 } else { slot + 1 };
-        if slot == self.rows.len() {
-            self.verdicts.resize(self.verdicts.len() / slot * (slot + 1), 0);
-            self.rows.push(vec![0; self.rows[0].len()].into());
-        }
-        slot
-    }
 }
 
 /// Rows a large source keeps.
 const LATEST: usize = 10;
-/// Words from which on a class is heavy; and what others count for.
-const HEAVY: usize = 64;
-const LIGHT: u32 = 12;
 
 impl Large {
     /// The verdict, number and tokens of each class, of so many verdicts, in rows of so many words; `None` if the source
@@ -160,27 +137,25 @@ impl Large {
             return None;
         }
         let mut mask = vec![0; verdicts.div_ceil(64)];
-        let mut heavy = mask.clone();
-        let mut cost_of = vec![0; verdicts];
+        let mut dense = mask.clone();
         let mut class_of = vec![NONE; verdicts];
         let mut all = vec![0u32; words];
         for &(v, class, tokens) in classes {
             mask[v as usize / 64] |= 1 << (v % 64);
-            cost_of[v as usize] = tokens.cost() as u32;
-            if tokens.cost() >= HEAVY {
-                heavy[v as usize / 64] |= 1 << (v % 64);
+            if matches!(tokens, Tokens::Dense(_)) {
+                dense[v as usize / 64] |= 1 << (v % 64);
             }
             class_of[v as usize] = class;
             tokens.or_into(&mut all);
         }
-        let rows = vec![vec![0u32; words].into(), all.into()];
-        let latest = Latest { verdicts: [vec![0; mask.len()], mask.clone()].concat(), rows, next: 2 };
-        Some(Large { mask, heavy, cost_of, class_of, latest: Mutex::new(latest) })
+        let none = (vec![0; mask.len()].into(), vec![0u32; words].into());
+        let latest = Mutex::new(Latest { rows: vec![none, (mask.clone().into(), all.into())], next: 2 });
+        Some(Large { mask, dense, class_of, latest })
     }
 
     /// Bytes it may take.
     pub(crate) fn bytes(&self) -> usize {
-        LATEST * size_of_val(&*self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner).rows[0])
+        LATEST * size_of_val(&*self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner).rows[0].1)
     }
 
     /// Call `unite` with the tokens of the classes that hold; `class` has those of each.
@@ -195,37 +170,38 @@ impl Large {
             return;
         }
         let mut latest = self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // About how long toggling takes: most of it goes into few classes, the others are only counted.
+        // A dense class is as much work as some twenty sparse ones.
         let differing = |other: &[u64]| -> u32 {
-            let light = held.iter().zip(other).zip(&self.heavy).map(|((a, b), heavy)| ((a ^ b) & !heavy).count_ones());
-            let heavy = differences(&held, other, &self.heavy).map(|v| self.cost_of[v]);
-            LIGHT * light.sum::<u32>() + heavy.sum::<u32>()
+            let words = held.iter().zip(other).zip(&self.dense);
+            words.map(|((a, b), dense)| (a ^ b).count_ones() + 20 * ((a ^ b) & dense).count_ones()).sum()
         };
-        let costs = latest.verdicts.chunks_exact(held.len()).map(differing);
+        let costs = latest.rows.iter().map(|(other, _)| differing(other));
         let Some((cost, nearest)) = costs.enumerate().map(|(i, cost)| (cost, i)).min() else { return };
         if cost == 0 {
-            return unite(Tokens::Dense(&latest.rows[nearest]));
+            return unite(Tokens::Dense(&latest.rows[nearest].1));
         }
-        let at = |row: usize| row * held.len()..(row + 1) * held.len();
-        let from: SmallVec<[u64; 24]> = SmallVec::from_slice(&latest.verdicts[at(nearest)]);
-        let toggled = || differences(&held, &from, &self.mask).map(|v| class(self.class_of[v]));
-        let is_near = toggled().map(Tokens::cost).sum::<usize>() < Tokens::Dense(&latest.rows[0]).cost();
-        let slot = if nearest >= 2 && is_near { nearest } else { latest.slot() };
-        let mut row = std::mem::take(&mut latest.rows[slot]);
+        let slot = latest.next;
+        latest.next = if slot + 1 == LATEST { 2 } else { slot + 1 };
+        if slot == latest.rows.len() {
+            let blank = vec![0; latest.rows[0].1.len()].into();
+            latest.rows.push((held.as_slice().into(), blank));
+        }
+        let mut row = std::mem::take(&mut latest.rows[slot].1);
         if slot != nearest {
-            row.copy_from_slice(&latest.rows[nearest]);
+            row.copy_from_slice(&latest.rows[nearest].1);
         }
-        toggled().for_each(|tokens| tokens.toggle_in(&mut row));
+        for v in differences(&held, &latest.rows[nearest].0) {
+            class(self.class_of[v]).toggle_in(&mut row);
+        }
         unite(Tokens::Dense(&row));
-        latest.verdicts[at(slot)].copy_from_slice(&held);
-        latest.rows[slot] = row;
+        latest.rows[slot] = (held.as_slice().into(), row);
     }
 }
 
-/// Verdicts of `among` in which two sets differ.
-fn differences<'v>(a: &'v [u64], b: &'v [u64], among: &'v [u64]) -> impl Iterator<Item = usize> + 'v {
-    a.iter().zip(b).zip(among).enumerate().flat_map(|(i, ((a, b), among))| {
-        let mut rest = (a ^ b) & among;
+/// Verdicts in which two sets differ.
+fn differences<'v>(a: &'v [u64], b: &'v [u64]) -> impl Iterator<Item = usize> + 'v {
+    a.iter().zip(b).enumerate().flat_map(|(i, (a, b))| {
+        let mut rest = a ^ b;
         std::iter::from_fn(move || {
             (rest != 0).then(|| {
                 let bit = rest.trailing_zeros() as usize;
@@ -300,7 +276,7 @@ impl<'c> Schedule<'c> for Whole<'c> {
         self.tables.group_flags[group as usize] & GROUP_ENDS != 0
     }
 
-    fn unite_pieces(self, group: u32, verdicts: &[u64], pieces: &mut Union<'_>) {
+    fn unite_pieces(self, group: u32, verdicts: &[u64], row: &mut [u32]) {
         let t = self.tables;
         for p in t.piece_start.list(group) {
             let bytes = match t.piece_bytes.get(p) {
@@ -308,7 +284,7 @@ impl<'c> Schedule<'c> for Whole<'c> {
                 set => Some(&*self.caches.byte_rows[set as usize]),
             };
             let source = t.piece_source.get(p);
-            let unite = |tokens: Tokens<'_>| pieces.add(tokens, bytes);
+            let unite = |tokens: Tokens<'_>| tokens.or_into_where(row, bytes);
             match &self.caches.large[source as usize] {
                 None => self.classes(source).filter(|&(v, _)| holds(verdicts, v)).map(|(_, t)| t).for_each(unite),
                 Some(large) => large.unite(verdicts, |class| self.class(class as usize), unite),

@@ -8,7 +8,7 @@
 //! [`END_VERDICT`](crate::END_VERDICT) as everywhere, then the boundary classes that occur in it. Groups with the same classes
 //! start in the same state of the automaton.
 
-use crate::bitmask::{Tokens, Union};
+use crate::bitmask::Tokens;
 use crate::mask::{self, Schedule, holds};
 use crate::rows::{Cache, Large};
 use crate::tables::{NONE, Tables};
@@ -385,10 +385,10 @@ impl<'c> Schedule<'c> for Demanded<'c> {
         group.ends
     }
 
-    fn unite_pieces(self, group: &'c Group, verdicts: &[u64], pieces: &mut Union<'_>) {
+    fn unite_pieces(self, group: &'c Group, verdicts: &[u64], row: &mut [u32]) {
         for piece in &group.pieces {
             let bytes = piece.bytes.as_ref().map(|bytes| self.vocab.first_byte_row(bytes));
-            let unite = |tokens: Tokens<'_>| pieces.add(tokens, bytes.as_deref());
+            let unite = |tokens: Tokens<'_>| tokens.or_into_where(row, bytes.as_deref());
             let held = piece.verdicts.iter().enumerate().filter(|&(_, &v)| v != NONE && holds(verdicts, v));
             let classes = &piece.source.classes;
             match &piece.source.large {
