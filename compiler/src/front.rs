@@ -37,7 +37,7 @@ pub(crate) struct Front {
 
 impl Front {
     /// Run the stages on a grammar.
-    pub fn build(source: &Source, config: &Config, sizes: &mut Sizes) -> Result<Self, CompileError> {
+    pub fn build(source: &Source, config: &Config) -> Result<Self, CompileError> {
         control::begin("grammar");
         let grammar = Arc::clone(&source.grammar);
         if grammar.terminals.len() > MAX_TERMINALS {
@@ -82,7 +82,6 @@ impl Front {
         let mut front =
             Front { grammar, reduced, table, groups, facts, lexer, quotient, warnings, sizes: Sizes::new() };
         front.count(dfa.state_count(), findings.reports.len());
-        sizes.extend(&front.sizes);
         Ok(front)
     }
 

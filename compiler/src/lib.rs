@@ -124,9 +124,9 @@ pub fn compile(
     let build = Build { source, vocab, trie, config };
     let front: OnceLock<Arc<Front>> = OnceLock::new();
     let (result, control) = supervise(&config.budget, config.threads, progress, |control| {
-        let mut sizes = Sizes::new();
-        let built = Front::build(source, config, &mut sizes)?;
+        let built = Front::build(source, config)?;
         let front = front.get_or_init(|| Arc::new(built));
+        let mut sizes = front.sizes();
         let bytes = match schedule {
             Schedule::AheadOfTime => {
                 control.rest_is_optional();

@@ -1,12 +1,12 @@
 //! What can be said about a grammar without a vocabulary: sizes, warnings, and LR conflicts with an example of each.
 
+use crate::Source;
 use crate::config::Config;
 use crate::error::CompileError;
 use crate::front::Front;
 use crate::grammar::ir::Symbol;
 use crate::lexer::{LexerLimits, shortest_text};
 use crate::lr::Action;
-use crate::{Sizes, Source};
 use std::collections::VecDeque;
 
 /// A place where the parser cannot decide with one terminal of look-ahead, and follows every way.
@@ -38,8 +38,8 @@ pub struct Findings {
 /// # Errors
 /// [`CompileError`].
 pub fn lint(source: &Source, max_conflicts: usize) -> Result<Findings, CompileError> {
-    let mut sizes = Sizes::new();
-    let front = Front::build(source, &Config::default(), &mut sizes)?;
+    let front = Front::build(source, &Config::default())?;
+    let sizes = front.sizes();
     let examples = Examples::new(&front);
     let cells = front.table.conflict_cells.iter().take(max_conflicts);
     let conflicts = cells.map(|&(state, next)| examples.conflict(state, next)).collect();

@@ -149,6 +149,21 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    /// A terminal that plays no special part.
+    pub fn plain(name: impl Into<String>, expr: Expr) -> Self {
+        Terminal {
+            name: name.into(),
+            expr,
+            priority: 0,
+            literal: false,
+            ignored: false,
+            reject: false,
+            fallback: None,
+            scope: None,
+            position: None,
+        }
+    }
+
     /// Rank among the terminals that match the same prefix: higher wins, equals are all followed.
     pub fn rank(&self) -> (i32, bool) {
         (self.priority, self.literal)

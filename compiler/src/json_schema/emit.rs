@@ -147,17 +147,7 @@ impl<'a> Emitter<'a> {
         }
         let id = self.grammar.terminals.len() as TerminalId;
         self.terminals.insert(expr.clone(), id);
-        self.grammar.terminals.push(Terminal {
-            name: name.into(),
-            expr,
-            priority: 0,
-            literal: false,
-            ignored: false,
-            reject: false,
-            fallback: None,
-            scope: None,
-            position: None,
-        });
+        self.grammar.terminals.push(Terminal::plain(name, expr));
         id
     }
 

@@ -45,17 +45,7 @@ pub fn format(name: &str) -> Option<Expr> {
 /// ASCII.
 fn minimal(language: &Expr) -> Option<Expr> {
     // A byte in front, since a terminal is never empty; it leads from state 0 to state 1.
-    let terminal = Terminal {
-        name: String::new(),
-        expr: Expr::Cat(vec![Expr::Bytes(b"^".to_vec()), language.clone()]),
-        priority: 0,
-        literal: false,
-        ignored: false,
-        reject: false,
-        fallback: None,
-        scope: None,
-        position: None,
-    };
+    let terminal = Terminal::plain("", Expr::Cat(vec![Expr::Bytes(b"^".to_vec()), language.clone()]));
     let dfa = LexerDfa::build(&[terminal], &[0], false, &LexerLimits::default()).ok()?;
     let states = 1..dfa.state_count() as u32;
     if states.clone().any(|q| (0x80..=0xFF).any(|byte| dfa.step(q, byte).is_some())) {

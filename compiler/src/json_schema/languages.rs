@@ -29,17 +29,7 @@ pub(super) struct Languages<'a> {
 /// The automaton of "!" and `expr`: lexemes are not empty, but what `expr` matches may be. `None` if it matches nothing.
 fn automaton(expr: Expr) -> Result<Option<LexerDfa>> {
     let expr = Expr::Cat(vec![Expr::Bytes(b"!".to_vec()), expr]);
-    let terminal = Terminal {
-        name: "the text".into(),
-        expr,
-        priority: 0,
-        literal: false,
-        ignored: false,
-        reject: false,
-        fallback: None,
-        scope: None,
-        position: None,
-    };
+    let terminal = Terminal::plain("the text", expr);
     match LexerDfa::build(&[terminal], &[0], false, &LIMITS) {
         Ok(dfa) => Ok(Some(dfa)),
         Err(LexerError::EmptyLanguage { .. }) => Ok(None),

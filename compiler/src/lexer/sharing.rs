@@ -46,16 +46,16 @@ pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Ve
     bits::iter(&used).filter(|&t| terminals[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
     let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
     let colour = |row: &Vec<u64>| {
+        // An ignored terminal needs no action, so one that the row lacks always makes a difference.
         let mut disturbing = ignored.clone();
         for t in bits::iter(row) {
             disturbs[t as usize].iter().for_each(|&f| bits::insert(&mut disturbing, f));
         }
         disturbing.iter_mut().zip(row).for_each(|(f, r)| *f &= !r);
-        let skips = |union: &[u64]| union.iter().zip(row).zip(&ignored).all(|((u, r), i)| (u ^ r) & i == 0);
         let as_wide = |union: &[u64]| bits::meets(union, &wide) == bits::meets(row, &wide);
         let fits = |c: &usize| {
             let union = &unions[*c];
-            !bits::meets(&disturbing, union) && !bits::meets(row, &refused[*c]) && skips(union) && as_wide(union)
+            !bits::meets(&disturbing, union) && !bits::meets(row, &refused[*c]) && as_wide(union)
         };
         let colour = (0..unions.len()).find(fits).unwrap_or_else(|| {
             unions.push(vec![0; row.len()]);
