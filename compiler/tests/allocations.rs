@@ -101,6 +101,7 @@ fn check(tokenizer: impl AsRef<Path>, statements: impl AsRef<Path>) {
         let mut matcher = Matcher::new(Arc::new(compiled(grammar, &vocab, &trie)));
         let mut row = vec![0; vocab.words()];
         let mut measured = || {
+            matcher.reset();
             let counted = allocation_counter::measure(|| pass(&mut matcher, &mut row, &texts, vocab.eos_ids()[0]));
             counted.count_total
         };

@@ -70,8 +70,16 @@ impl Compiled {
     ) -> Result<Self, ArtifactError> {
         let buffer = buffer.into();
         let (tables, meta, header) = Tables::read(&buffer, &vocab)?;
-        let rows = Supplied::OnDemand(OnDemand::new(supply, tables.lexer_row.len()));
+        let rows = Supplied::OnDemand(OnDemand::new(supply, tables.lexer_row.len(), vocab.words()));
         Ok(Compiled { tables, meta, header, vocab, rows, stacks: stacks(), buffer })
+    }
+
+    /// Have in stock what composing rows takes, so that no later step allocates it.
+    fn settle(&self) {
+        match &self.rows {
+            Supplied::Whole(caches) => caches.composed().settle(),
+            Supplied::OnDemand(demand) => demand.filled().composed().settle(),
+        }
     }
 
     /// Lexer states whose rows are not there yet: they are supplied on demand.
@@ -318,6 +326,7 @@ impl Matcher {
         self.branches = self.compiled.lr().initial();
         self.terminated = false;
         self.history.clear();
+        self.compiled.settle();
     }
 
     /// Whether the output is a sentence of the language, so that an end token is allowed.

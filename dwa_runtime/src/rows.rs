@@ -28,30 +28,48 @@ pub(crate) type Place = (usize, u32);
 pub(crate) struct Cache {
     rows: HashMap<Key, Arc<[u32]>, FxBuildHasher>,
     places: HashMap<Place, Arc<[u32]>, FxBuildHasher>,
+    stock: Stock,
     bytes: AtomicUsize,
     limit: usize,
 }
 
 /// Bytes the cache may hold.
 const CACHE_BYTES: usize = 64 << 20;
+/// Entries there is room for at once.
+const CAPACITY: usize = 512;
 /// What an entry takes beside key and row, about.
 const ENTRY_BYTES: usize = 64;
 
 impl Cache {
-    pub(crate) fn new() -> Self {
-        let (rows, places) = (HashMap::with_hasher(FxBuildHasher), HashMap::with_hasher(FxBuildHasher));
-        Cache { rows, places, bytes: AtomicUsize::new(0), limit: CACHE_BYTES }
+    /// For rows of so many words.
+    pub(crate) fn new(words: usize) -> Self {
+        Cache {
+            rows: HashMap::with_capacity_and_hasher(CAPACITY, FxBuildHasher),
+            places: HashMap::with_capacity_and_hasher(CAPACITY, FxBuildHasher),
+            stock: Stock::new(words),
+            bytes: AtomicUsize::new(0),
+            limit: CACHE_BYTES,
+        }
+    }
+
+    /// Words of its rows.
+    pub(crate) fn words(&self) -> usize {
+        self.stock.words
     }
 
     /// The row of `key`.
     pub(crate) fn get(&self, key: &[u64]) -> Option<Arc<[u32]>> {
-        self.rows.pin().get(key).map(Arc::clone)
+        let row = self.rows.pin().get(key).map(Arc::clone);
+        if row.is_some() {
+            self.stock.refill();
+        }
+        row
     }
 
     /// Keep the row of `key`, if there is room.
     pub(crate) fn insert(&self, key: &[u64], row: &[u32]) -> Option<Arc<[u32]>> {
         self.has_room(size_of_val(key) + size_of_val(row)).then(|| {
-            let row: Arc<[u32]> = row.into();
+            let row = self.stock.copy(row);
             self.rows.pin().insert(key.into(), Arc::clone(&row));
             row
         })
@@ -60,7 +78,16 @@ impl Cache {
     /// Call `read` with the row of `place`; false if it is not known.
     #[inline]
     pub(crate) fn at(&self, place: Place, read: impl FnOnce(&[u32])) -> bool {
-        self.places.pin().get(&place).map(|row| read(row)).is_some()
+        let known = self.places.pin().get(&place).map(|row| read(row)).is_some();
+        if known {
+            self.stock.refill();
+        }
+        known
+    }
+
+    /// Make ready for rows to come.
+    pub(crate) fn settle(&self) {
+        (0..STOCK).for_each(|_| self.stock.refill());
     }
 
     /// Remember the row of `place`, whose stack must outlive the cache.
@@ -79,13 +106,63 @@ impl Cache {
     }
 }
 
+/// Blank rows, so that a step which composes a row need not allocate it as well: steps that find theirs, and have time,
+/// make up for what was taken.
+#[derive(Debug)]
+struct Stock {
+    words: usize,
+    blank: Mutex<Vec<Arc<[u32]>>>,
+    missing: AtomicUsize,
+}
+
+/// Blank rows in stock.
+const STOCK: usize = 8;
+
+impl Stock {
+    fn new(words: usize) -> Self {
+        let blank = (0..STOCK).map(|_| blank_row(words)).collect();
+        Stock { words, blank: Mutex::new(blank), missing: AtomicUsize::new(0) }
+    }
+
+    /// A copy of a row.
+    fn copy(&self, row: &[u32]) -> Arc<[u32]> {
+        let blank = self.blank.try_lock().ok().and_then(|mut blank| blank.pop());
+        let Some(mut copy) = blank else { return row.into() };
+        self.missing.fetch_add(1, Ordering::Relaxed);
+        Arc::get_mut(&mut copy).expect("nobody else has a row in stock").copy_from_slice(row);
+        copy
+    }
+
+    /// Add a row if one is missing.
+    #[inline]
+    fn refill(&self) {
+        if self.missing.load(Ordering::Relaxed) > 0 {
+            self.add();
+        }
+    }
+
+    #[cold]
+    fn add(&self) {
+        if let Ok(mut blank) = self.blank.try_lock()
+            && blank.len() < STOCK
+        {
+            blank.push(blank_row(self.words));
+            self.missing.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn blank_row(words: usize) -> Arc<[u32]> {
+    std::iter::repeat_n(0, words).collect()
+}
+
 /// The row caches of a compiled grammar.
 #[derive(Debug)]
 pub(crate) struct RowCaches {
     composed: Cache,
     /// The vocabulary's rows of the artifact's byte sets.
     byte_rows: Vec<Arc<[u32]>>,
-    /// Sources that are large enough to keep rows of.
+    /// By source, those that are large enough to keep rows of.
     large: Vec<Option<Large>>,
     /// Dense rows that the artifact stores as differences.
     expanded: Vec<Row>,
@@ -95,7 +172,7 @@ impl RowCaches {
     pub(crate) fn new(tables: &Tables, meta: &Meta, vocab: &Vocab) -> Self {
         let byte_sets = tables.byte_sets.chunks_exact(4);
         let mut caches = RowCaches {
-            composed: Cache::new(),
+            composed: Cache::new(vocab.words()),
             byte_rows: byte_sets.map(|set| vocab.first_byte_row(&[set[0], set[1], set[2], set[3]])).collect(),
             expanded: expand(tables, vocab.words()),
             large: Vec::new(),
@@ -105,17 +182,21 @@ impl RowCaches {
         caches.large = large;
         caches
     }
+
+    /// Rows composed so far.
+    pub(crate) fn composed(&self) -> &Cache {
+        &self.composed
+    }
 }
 
 /// A source large enough for its rows to be kept.
 #[derive(Debug)]
 pub(crate) struct Large {
     /// Verdicts that occur in it.
-    mask: Vec<u64>,
-    /// Those whose tokens are a dense row.
-    dense: Vec<u64>,
-    /// Class of each verdict.
-    class_of: Vec<u32>,
+    mask: Box<[u64]>,
+    /// The verdicts' costs, a row of bits by binary digit.
+    costs: [Box<[u64]>; COST_DIGITS],
+    tokens: Flat,
     latest: Mutex<Latest>,
 }
 
@@ -128,80 +209,142 @@ struct Latest {
 
 /// Rows a large source keeps.
 const LATEST: usize = 10;
+/// Costs are counted in units of so many sparse words, with so many binary digits.
+const COST_UNIT: usize = 64;
+const COST_DIGITS: usize = 4;
+/// What finding a set of tokens costs, in sparse words.
+const FIND_COST: usize = 32;
 
 impl Large {
-    /// The verdict, number and tokens of each class, of so many verdicts, in rows of so many words; `None` if the source
+    /// From the verdict and the tokens of each class, of so many verdicts, in rows of so many words; `None` if the source
     /// is not large.
-    pub(crate) fn new(classes: &[(u32, u32, Tokens<'_>)], verdicts: usize, words: usize) -> Option<Self> {
-        if classes.iter().map(|(.., tokens)| tokens.cost()).sum::<usize>() < words / 4 {
+    pub(crate) fn new(mut classes: Vec<(u32, Tokens<'_>)>, verdicts: usize, words: usize) -> Option<Self> {
+        if classes.iter().map(|(_, tokens)| tokens.cost()).sum::<usize>() < words / 4 {
             return None;
         }
-        let mut mask = vec![0; verdicts.div_ceil(64)];
-        let mut dense = mask.clone();
-        let mut class_of = vec![NONE; verdicts];
-        let mut all = vec![0u32; words];
-        for &(v, class, tokens) in classes {
-            mask[v as usize / 64] |= 1 << (v % 64);
-            if matches!(tokens, Tokens::Dense(_)) {
-                dense[v as usize / 64] |= 1 << (v % 64);
-            }
-            class_of[v as usize] = class;
+        classes.sort_unstable_by_key(|&(v, _)| v);
+        let none: Box<[u64]> = vec![0; verdicts.div_ceil(64)].into();
+        let mut mask = none.clone();
+        let mut costs = std::array::from_fn(|_| none.clone());
+        let mut all: Row = vec![0; words].into();
+        for &(v, tokens) in &classes {
+            let (word, bit) = (v as usize / 64, 1 << (v % 64));
+            mask[word] |= bit;
+            let cost = units(tokens.cost() + FIND_COST);
+            (0..COST_DIGITS).filter(|digit| cost >> digit & 1 == 1).for_each(|digit| costs[digit][word] |= bit);
             tokens.or_into(&mut all);
         }
-        let none = (vec![0; mask.len()].into(), vec![0u32; words].into());
-        let latest = Mutex::new(Latest { rows: vec![none, (mask.clone().into(), all.into())], next: 2 });
-        Some(Large { mask, dense, class_of, latest })
+        let rows = vec![(none, vec![0; words].into()), (mask.clone(), all)];
+        let tokens = Flat::new(&classes, verdicts);
+        Some(Large { mask, costs, tokens, latest: Mutex::new(Latest { rows, next: 2 }) })
     }
 
     /// Bytes it may take.
     pub(crate) fn bytes(&self) -> usize {
-        LATEST * size_of_val(&*self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner).rows[0].1)
+        let latest = self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        LATEST * size_of_val(&*latest.rows[0].1) + self.tokens.bytes()
     }
 
-    /// Call `unite` with the tokens of the classes that hold; `class` has those of each.
-    pub(crate) fn unite<'t>(
-        &self,
-        verdicts: &[u64],
-        class: impl Fn(u32) -> Tokens<'t>,
-        unite: impl FnOnce(Tokens<'_>),
-    ) {
+    /// Unite into `out` the tokens of the classes that hold, of those in `bytes`.
+    pub(crate) fn unite(&self, verdicts: &[u64], bytes: Option<&[u32]>, out: &mut [u32]) {
         let held: SmallVec<[u64; 24]> = verdicts.iter().zip(&self.mask).map(|(v, m)| v & m).collect();
-        if held.iter().all(|&v| v == 0) {
-            return;
-        }
         let mut latest = self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // A dense class is as much work as some twenty sparse ones.
-        let differing = |other: &[u64]| -> u32 {
-            let words = held.iter().zip(other).zip(&self.dense);
-            words.map(|((a, b), dense)| (a ^ b).count_ones() + 20 * ((a ^ b) & dense).count_ones()).sum()
-        };
-        let costs = latest.rows.iter().map(|(other, _)| differing(other));
-        let Some((cost, nearest)) = costs.enumerate().map(|(i, cost)| (cost, i)).min() else { return };
-        if cost == 0 {
-            return unite(Tokens::Dense(&latest.rows[nearest].1));
+        let costs: SmallVec<[usize; LATEST]> =
+            latest.rows.iter().map(|(other, _)| self.difference(&held, other)).collect();
+        let (nearest, &cost) =
+            costs.iter().enumerate().min_by_key(|&(_, cost)| cost).expect("two rows are always kept");
+        // To keep a row is to copy one and to unite the copy.
+        let keep = 2 * units(Tokens::Dense(out).cost());
+        if costs[0] <= cost + keep {
+            return members(held.iter().copied()).for_each(|v| self.tokens.of(v).or_into_where(out, bytes));
         }
+        let row = if cost == 0 { &latest.rows[nearest].1 } else { self.make(&mut latest, &held, nearest) };
+        Tokens::Dense(row).or_into_where(out, bytes);
+    }
+
+    /// Make the row of `held` from the nearest one, and keep it.
+    fn make<'l>(&self, latest: &'l mut Latest, held: &[u64], nearest: usize) -> &'l [u32] {
         let slot = latest.next;
         latest.next = if slot + 1 == LATEST { 2 } else { slot + 1 };
         if slot == latest.rows.len() {
             let blank = vec![0; latest.rows[0].1.len()].into();
-            latest.rows.push((held.as_slice().into(), blank));
+            latest.rows.push((held.into(), blank));
         }
         let mut row = std::mem::take(&mut latest.rows[slot].1);
         if slot != nearest {
             row.copy_from_slice(&latest.rows[nearest].1);
         }
-        for v in differences(&held, &latest.rows[nearest].0) {
-            class(self.class_of[v]).toggle_in(&mut row);
+        let differing = held.iter().zip(&latest.rows[nearest].0).map(|(a, b)| a ^ b);
+        members(differing).for_each(|v| self.tokens.of(v).toggle_in(&mut row));
+        latest.rows[slot] = (held.into(), row);
+        &latest.rows[slot].1
+    }
+
+    /// What the classes in which two sets of verdicts differ cost.
+    fn difference(&self, a: &[u64], b: &[u64]) -> usize {
+        let mut cost = 0;
+        for (i, (a, b)) in a.iter().zip(b).enumerate().filter(|(_, (a, b))| a != b) {
+            cost += (0..COST_DIGITS).map(|digit| ((a ^ b) & self.costs[digit][i]).count_ones() << digit).sum::<u32>();
         }
-        unite(Tokens::Dense(&row));
-        latest.rows[slot] = (held.as_slice().into(), row);
+        cost as usize
     }
 }
 
-/// Verdicts in which two sets differ.
-fn differences<'v>(a: &'v [u64], b: &'v [u64]) -> impl Iterator<Item = usize> + 'v {
-    a.iter().zip(b).enumerate().flat_map(|(i, (a, b))| {
-        let mut rest = a ^ b;
+/// Units of cost.
+fn units(cost: usize) -> usize {
+    cost.div_ceil(COST_UNIT).min((1 << COST_DIGITS) - 1)
+}
+
+/// The tokens of each verdict of a large source, side by side: an artifact has them in many places, and reading those for
+/// the first time is what composing a row would mostly wait for.
+#[derive(Debug)]
+struct Flat {
+    /// Per verdict first and last place in the words and bits; or a dense row, and [`NONE`].
+    places: Vec<(u32, u32)>,
+    words: Vec<u16>,
+    bits: Vec<u32>,
+    dense: Vec<Row>,
+}
+
+impl Flat {
+    fn new(classes: &[(u32, Tokens<'_>)], verdicts: usize) -> Self {
+        let mut flat = Flat { places: vec![(0, 0); verdicts], words: Vec::new(), bits: Vec::new(), dense: Vec::new() };
+        for &(v, tokens) in classes {
+            flat.places[v as usize] = match tokens {
+                Tokens::Dense(row) => {
+                    flat.dense.push(row.into());
+                    (flat.dense.len() as u32 - 1, NONE)
+                }
+                Tokens::Sparse(words, bits) => {
+                    let start = flat.words.len() as u32;
+                    flat.words.extend_from_slice(words);
+                    flat.bits.extend_from_slice(bits);
+                    (start, flat.words.len() as u32)
+                }
+            };
+        }
+        flat
+    }
+
+    #[inline]
+    fn of(&self, verdict: usize) -> Tokens<'_> {
+        let (start, end) = self.places[verdict];
+        if end == NONE {
+            return Tokens::Dense(&self.dense[start as usize]);
+        }
+        let range = start as usize..end as usize;
+        Tokens::Sparse(&self.words[range.clone()], &self.bits[range])
+    }
+
+    fn bytes(&self) -> usize {
+        let rows = self.dense.iter().map(|row| size_of_val(&**row)).sum::<usize>();
+        rows + size_of_val(&*self.places) + size_of_val(&*self.words) + size_of_val(&*self.bits)
+    }
+}
+
+/// Members of a set of verdicts.
+fn members(words: impl Iterator<Item = u64>) -> impl Iterator<Item = usize> {
+    words.enumerate().flat_map(|(i, mut rest)| {
         std::iter::from_fn(move || {
             (rest != 0).then(|| {
                 let bit = rest.trailing_zeros() as usize;
@@ -284,10 +427,12 @@ impl<'c> Schedule<'c> for Whole<'c> {
                 set => Some(&*self.caches.byte_rows[set as usize]),
             };
             let source = t.piece_source.get(p);
-            let unite = |tokens: Tokens<'_>| tokens.or_into_where(row, bytes);
             match &self.caches.large[source as usize] {
-                None => self.classes(source).filter(|&(v, _)| holds(verdicts, v)).map(|(_, t)| t).for_each(unite),
-                Some(large) => large.unite(verdicts, |class| self.class(class as usize), unite),
+                None => {
+                    let held = self.classes(source).filter(|&(v, _)| holds(verdicts, v));
+                    held.for_each(|(_, tokens)| tokens.or_into_where(row, bytes));
+                }
+                Some(large) => large.unite(verdicts, bytes, row),
             }
         }
     }
@@ -335,8 +480,6 @@ impl<'c> Whole<'c> {
     }
 
     fn large(self, source: u32) -> Option<Large> {
-        let classes = self.tables.source_start.list(source).zip(self.classes(source));
-        let classes: Vec<_> = classes.map(|(class, (v, tokens))| (v, class as u32, tokens)).collect();
-        Large::new(&classes, self.meta.verdicts as usize, self.meta.vocab_words as usize)
+        Large::new(self.classes(source).collect(), self.meta.verdicts as usize, self.meta.vocab_words as usize)
     }
 }

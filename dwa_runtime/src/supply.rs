@@ -86,6 +86,7 @@ pub struct Piece {
 /// Disjoint sets of tokens, shared between recipes.
 #[derive(Debug)]
 pub struct Source {
+    /// Empty if the source is large.
     classes: Vec<Arc<TokenSet>>,
     large: Option<Large>,
 }
@@ -93,8 +94,9 @@ pub struct Source {
 impl Source {
     /// From the tokens of each class, in rows of so many words.
     pub fn new(classes: Vec<Arc<TokenSet>>, words: usize) -> Self {
-        let numbered: Vec<_> = classes.iter().zip(0..).map(|(tokens, i)| (i, i, tokens.tokens())).collect();
-        let large = Large::new(&numbered, classes.len(), words);
+        let numbered = classes.iter().zip(0..).map(|(tokens, i)| (i, tokens.tokens())).collect();
+        let large = Large::new(numbered, classes.len(), words);
+        let classes = if large.is_some() { Vec::new() } else { classes };
         Source { classes, large }
     }
 
@@ -234,16 +236,21 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    fn new(supply: &dyn Supply, lexer_states: usize, generation: u16) -> Self {
+    fn new(supply: &dyn Supply, lexer_states: usize, words: usize, generation: u16) -> Self {
         Filled {
             generation,
             recipes: (0..lexer_states).map(|_| OnceLock::new()).collect(),
             states: Growing::new(),
-            composed: Cache::new(),
+            composed: Cache::new(words),
             filler: Mutex::new(supply.begin()),
             bytes: AtomicUsize::new(0),
             filled_recipes: AtomicUsize::new(0),
         }
+    }
+
+    /// Rows composed so far.
+    pub(crate) fn composed(&self) -> &Cache {
+        &self.composed
     }
 
     fn fill<R>(&self, fill: impl FnOnce(&mut dyn Filler) -> R) -> R {
@@ -303,8 +310,8 @@ pub(crate) struct OnDemand {
 const FILLED_BYTES: usize = 512 << 20;
 
 impl OnDemand {
-    pub(crate) fn new(supply: Arc<dyn Supply>, lexer_states: usize) -> Self {
-        let filled = ArcSwap::from_pointee(Filled::new(&*supply, lexer_states, 0));
+    pub(crate) fn new(supply: Arc<dyn Supply>, lexer_states: usize, words: usize) -> Self {
+        let filled = ArcSwap::from_pointee(Filled::new(&*supply, lexer_states, words, 0));
         OnDemand { supply, filled, limit: FILLED_BYTES }
     }
 
@@ -315,7 +322,7 @@ impl OnDemand {
         if filled.bytes.load(Ordering::Relaxed) > self.limit {
             // Kept stacks may remember what the tables of 65,536 generations ago said, but no process gets that old.
             let generation = filled.generation.wrapping_add(1);
-            let next = Filled::new(&*self.supply, filled.recipes.len(), generation);
+            let next = Filled::new(&*self.supply, filled.recipes.len(), filled.composed.words(), generation);
             self.filled.compare_and_swap(&filled, Arc::new(next));
             return self.filled.load();
         }
@@ -388,15 +395,14 @@ impl<'c> Schedule<'c> for Demanded<'c> {
     fn unite_pieces(self, group: &'c Group, verdicts: &[u64], row: &mut [u32]) {
         for piece in &group.pieces {
             let bytes = piece.bytes.as_ref().map(|bytes| self.vocab.first_byte_row(bytes));
-            let unite = |tokens: Tokens<'_>| tokens.or_into_where(row, bytes.as_deref());
             let held = piece.verdicts.iter().enumerate().filter(|&(_, &v)| v != NONE && holds(verdicts, v));
             let classes = &piece.source.classes;
             match &piece.source.large {
-                None => held.map(|(class, _)| classes[class].tokens()).for_each(unite),
+                None => held.for_each(|(class, _)| classes[class].tokens().or_into_where(row, bytes.as_deref())),
                 Some(large) => {
-                    let mut of_source = vec![0; classes.len().div_ceil(64)];
+                    let mut of_source = vec![0; piece.verdicts.len().div_ceil(64)];
                     held.for_each(|(class, _)| of_source[class / 64] |= 1 << (class % 64));
-                    large.unite(&of_source, |class| classes[class as usize].tokens(), unite);
+                    large.unite(&of_source, bytes.as_deref(), row);
                 }
             }
         }
