@@ -143,6 +143,28 @@ class Glrgrid(Engine):
         return self.module.__version__
 
 
+class GlrgridLazy(Glrgrid):
+    """glrgrid with tables filled on demand: a fresh object begins with none."""
+
+    name = "glrgrid-lazy"
+    has_artifact = False
+
+    def parse(self, text: str) -> Any:
+        self.text = text
+        return super().parse(text)
+
+    def compile(self, grammar: Any) -> Any:
+        return self.module.compile(grammar, self.vocab, mode="lazy")
+
+    def save(self, compiled: Any, path: str) -> int:
+        with open(path, "w", encoding="utf-8") as file:
+            return file.write(self.text)
+
+    def load(self, path: str) -> Any:
+        with open(path, encoding="utf-8") as file:
+            return self.compile(self.parse(file.read()))
+
+
 class Glrmask(Engine):
     """GLRMask with its parser DWA: precompiled, its fastest masks."""
 
@@ -273,4 +295,4 @@ class _BytesTokenizer:
         return []
 
 
-ENGINES = {engine.name: engine for engine in (Glrgrid, Glrmask, GlrmaskLoose, Llguidance)}
+ENGINES = {engine.name: engine for engine in (Glrgrid, GlrgridLazy, Glrmask, GlrmaskLoose, Llguidance)}

@@ -89,10 +89,17 @@ def _comparison(engine: str, against: Sequence[str], row: Row) -> str:
     if not others or not own or not min(others):
         return ""
     ratio = own / min(others)
-    text = f"   1/{1 / ratio:.1f}" if ratio < 1 else f"   {ratio:.1f}"
-    if row.aim is not None:
-        text += f"  (aim 1/{1 / row.aim:.0f}: {'met' if ratio <= row.aim else 'missed'})"
-    return text
+    return f"   {share(ratio)}" + (verdict(ratio, row.aim) if row.aim is not None else "")
+
+
+def share(ratio: float) -> str:
+    """A ratio as people say it: one in so many, or so many times."""
+    return f"1/{1 / ratio:.1f}" if ratio < 1 else f"{ratio:.2f}"
+
+
+def verdict(ratio: float, aim: float) -> str:
+    """Whether a ratio is as small as it should be."""
+    return f"  (aim {f'1/{1 / aim:.0f}' if aim < 1 else f'{aim:.1f}'}: {'met' if ratio <= aim else 'missed'})"
 
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -39,7 +39,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,8 @@ COMPILE_AIM, ARTIFACT_AIM = 1 / 10, 1 / 5
 STEP_AIMS = {"minima": {"p50": 1 / 4, "p99": 1 / 4, "p99.9": 1 / 4}, "first pass": {"p99": 1 / 2}}
 """What share of GLRMask's figure ours may be."""
 PARTS = {"fill": "mask", "accept": "commit", "new": "new matcher", "fork": "fork at the end of a text"}
+LAZY_AIM, LAZY_WARM_AIM = 1 / 5, 1.1
+"""Of the p99 on demand beside llguidance's; and of the second pass on demand beside ahead of time, p50 and p99."""
 MASKS_COMPARED = 60
 """Texts whose masks are compared bit by bit between engines."""
 
@@ -151,7 +153,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--engines",
-        default="glrgrid,glrmask,glrmask-loose,llguidance",
+        default="glrgrid,glrgrid-lazy,glrmask,glrmask-loose,llguidance",
         help=f"of {', '.join(ENGINES)} (default: %(default)s)",
     )
     parser.add_argument(
@@ -349,7 +351,7 @@ def to_text(
         report.table(list(measured), _rivals(list(measured)), _sections(measured, facts["aims"])),
         "",
     ]
-    lines += _language(corpus, measured, differences)
+    lines += _on_demand(measured, facts["aims"]) + _language(corpus, measured, differences)
     return "\n".join(lines)
 
 
@@ -363,8 +365,8 @@ def _passes(facts: dict[str, Any]) -> str:
 
 def _rivals(measured: Sequence[str]) -> list[str]:
     """What glrgrid is compared with: GLRMask, at which the aims are directed, or else whatever there is."""
-    others = [engine for engine in measured if engine != "glrgrid"]
-    if len(others) == len(measured):
+    others = [engine for engine in measured if not engine.startswith("glrgrid")]
+    if "glrgrid" not in measured:
         return []
     return [engine for engine in others if engine.startswith("glrmask")] or others
 
@@ -422,6 +424,28 @@ def _sections(measured: dict[str, Measured], aims: bool) -> dict[str, list[repor
         alone, ("p50", "p99.9", "max"), digits=3, compared=False
     )
     return sections
+
+
+def _on_demand(measured: dict[str, Measured], aims: bool) -> list[str]:
+    """Tables filled on demand, beside the peer that computes masks on demand and beside our own ahead of time."""
+    lazy = measured.get("glrgrid-lazy")
+    if lazy is None:
+        return []
+
+    def line(label: str, series: Callable[[Measured], np.ndarray], other: str, point: str, aim: float) -> str:
+        ours = report.distribution(series(lazy))[point]
+        theirs = report.distribution(series(measured[other]))[point]
+        found = f"  {label}, {point}: {ours:.2f} beside {other} {theirs:,.2f}: {report.share(ours / theirs)}"
+        return found + (report.verdict(ours / theirs, aim) if aims else "")
+
+    lines = ["On demand, mask + commit, µs"]
+    if "llguidance" in measured:
+        lines.append(line("first pass", lambda of: of.first("step"), "llguidance", "p99", LAZY_AIM))
+        lines.append(line("minima", lambda of: of.minima("step"), "llguidance", "p99", LAZY_AIM))
+    if "glrgrid" in measured:
+        for point in ("p50", "p99"):
+            lines.append(line("warm minima", lambda of: of.warm("step"), "glrgrid", point, LAZY_WARM_AIM))
+    return [*lines, ""]
 
 
 def _refusal(corpus: Corpus, text: int, at: int) -> str:
