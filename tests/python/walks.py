@@ -28,10 +28,12 @@ def variants(
 ) -> dict[str, Callable[[], _native.CompiledGrammar]]:
     """Every way to serve a grammar; all of them must agree. Add here what is to be compared."""
     compiled = _native.compile(ir, vocab, **tuning)
+    limited = _native.compile(ir, vocab, max_seconds=1e-9, **tuning)
     return {
         "aot": lambda: compiled,
         "reloaded": lambda: _native.load(compiled.to_bytes(), vocab),
         "lazy": lambda: _native.compile(ir, vocab, lazy=True, **tuning),
+        "partial, reloaded": lambda: _native.load(limited.to_bytes(), vocab),
     }
 
 
