@@ -10,6 +10,7 @@ use crate::grammar::ir::{Symbol, Terminal, TerminalId};
 use crate::lr::LrTable;
 use crate::parallel;
 use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Which LR states share a lexer.
 #[derive(Debug, Clone)]
@@ -120,7 +121,15 @@ impl GroupedDfa {
 
     /// Build the lexer of each group, candidates resolved by rank.
     fn build(terminals: &[Terminal], groups: &Groups, limits: &LexerLimits) -> Result<Self, LexerError> {
-        let parts = parallel::map(&groups.members, |members| LexerDfa::build(terminals, members, true, limits));
+        let left = AtomicUsize::new(limits.max_dfa_states);
+        let parts = parallel::map(&groups.members, |members| {
+            let part = LexerDfa::build(terminals, members, true, limits)?;
+            let states = part.state_count();
+            match left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(states)) {
+                Ok(_) => Ok(part),
+                Err(_) => Err(LexerError::DfaStates { terminal: None, limit: limits.max_dfa_states }),
+            }
+        });
         let parts: Vec<LexerDfa> = parts.into_iter().collect::<Result<_, _>>()?;
         let mut byte_class = [0u8; 256];
         let mut ids: FxHashMap<Vec<u8>, u8> = FxHashMap::default();

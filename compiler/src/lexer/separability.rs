@@ -64,11 +64,25 @@ pub fn build_watched(
 }
 
 /// A way for a lexeme to end: the last state inside it, and where to look up what can come then, by next group.
-type Ending = (u32, Vec<(usize, u32)>);
+type Ending = (u32, Vec<(u32, u32)>);
+
+/// Numbers those pairs of a state x and a group g that occur: where the sets have what can come after a lexeme that ends
+/// in x, if the next one is of group g. With hundreds of groups, a state's lexemes are followed by few of them.
+#[derive(Default)]
+struct Slots {
+    ids: FxHashMap<(u32, u32), u32>,
+}
+
+impl Slots {
+    fn number(&mut self, x: u32, group: u32) -> u32 {
+        let next = self.ids.len() as u32;
+        *self.ids.entry((x, group)).or_insert(next)
+    }
+}
 
 struct Analysis<'a> {
     raw: &'a Raw<'a>,
-    groups: usize,
+    slots: Slots,
     /// Edges inside a lexeme, (target, source), sorted.
     inside: Vec<(u32, u32)>,
     inside_start: Vec<usize>,
@@ -79,7 +93,7 @@ struct Analysis<'a> {
     /// What a lexeme that ends at once can be, traps left out, and where it leads; by [`Goes::end`].
     ended: FxHashMap<(u32, u32), (Vec<u64>, Afters)>,
     /// sep(x) for each next group: what the next byte can start, if the lexeme ends in x; closed through ignored
-    /// terminals. See [`Self::slot`].
+    /// terminals. A state between lexemes stands for "just ended" and has a slot for its own group only.
     followers: Vec<Vec<u64>>,
 }
 
@@ -105,10 +119,9 @@ impl<'a> Analysis<'a> {
         inside.sort_unstable();
         inside.dedup();
         let inside_start = edge_starts(&inside, n as usize);
-        let groups = raw.dfa.starts.len();
         let mut analysis = Analysis {
             raw,
-            groups,
+            slots: Slots::default(),
             inside,
             inside_start,
             endings: Vec::new(),
@@ -116,26 +129,24 @@ impl<'a> Analysis<'a> {
             ended,
             followers: Vec::new(),
         };
+        for after in analysis.ended.values().flat_map(|(_, afters)| afters.iter()) {
+            analysis.slots.number(after.state, after.group);
+        }
+        analysis.slots.number(0, raw.group_of(0));
         analysis.endings = analysis.find_endings();
         analysis
     }
 
-    /// Where `followers` has what can come after a lexeme that ends in `x`, if the next one is of `group`. A state between
-    /// lexemes stands for "just ended" and has a slot for its own group only.
-    fn slot(&self, x: u32, group: u32) -> usize {
-        x as usize * self.groups + group as usize
-    }
-
-    fn find_endings(&self) -> Vec<Vec<Ending>> {
+    fn find_endings(&mut self) -> Vec<Vec<Ending>> {
         let raw = self.raw;
         let facts = raw.facts;
         let mut endings = vec![Vec::new(); facts.count];
         for x in (0..raw.states.len() as u32).filter(|&x| !raw.is_start(x)) {
             for t in bits::iter(raw.cand_of(x)) {
                 let slots = if bits::has(&facts.ignored, t) {
-                    vec![(self.slot(x, raw.group_of(x)), raw.group_of(x))]
+                    vec![(self.slots.number(x, raw.group_of(x)), raw.group_of(x))]
                 } else {
-                    facts.after[t as usize].iter().map(|(g, _)| (self.slot(x, *g), *g)).collect()
+                    facts.after[t as usize].iter().map(|(g, _)| (self.slots.number(x, *g), *g)).collect()
                 };
                 endings[t as usize].push((x, slots));
             }
@@ -154,12 +165,12 @@ impl<'a> Analysis<'a> {
     }
 
     /// The slots of those ways on from a lexeme's end that are open to terminal `t`.
-    fn slots_after(&self, t: u32, afters: &Afters) -> Vec<(usize, u32)> {
+    fn slots_after(&self, t: u32, afters: &Afters) -> Vec<(u32, u32)> {
         let facts = self.raw.facts;
         let ignored = bits::has(&facts.ignored, t);
         let open =
             afters.iter().filter(|a| a.ignored == ignored && (ignored || facts.rows_after(t, a.group).is_some()));
-        open.map(|a| (self.slot(a.state, a.group), a.group)).collect()
+        open.map(|a| (self.slots.ids[&(a.state, a.group)], a.group)).collect()
     }
 
     fn find_live(&mut self, trapped: &[Vec<u64>]) {
@@ -185,27 +196,36 @@ impl<'a> Analysis<'a> {
 
     /// Least solution of: followers(x, g) ⊇ live(y) and after_ignored(y) for every lexeme y of group g that can start when
     /// x's ends; after_ignored(y) ⊇ followers(z, g) for every z inside y's lexeme, of group g, that ends as an ignored
-    /// terminal.
+    /// terminal. In `sets`, after_ignored of all states comes first, then the slots.
     fn find_followers(&mut self) {
         let raw = self.raw;
         let n = raw.states.len();
         let ignored = &raw.facts.ignored;
-        // after_ignored(y) comes after all slots.
-        let after_ignored = |y: u32| (n * self.groups) as u32 + y;
-        let mut sets = vec![vec![0u64; raw.width]; n * self.groups + n];
+        let mut slots = std::mem::take(&mut self.slots);
+        let mut sets = vec![vec![0u64; raw.width]; n + slots.ids.len()];
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        let start = |sets: &mut Vec<Vec<u64>>, slot: usize, goes: &Goes, edges: &mut Vec<(u32, u32)>| match goes {
+        let mut slot = |sets: &mut Vec<Vec<u64>>, x: u32, group: u32| {
+            let at = n as u32 + slots.number(x, group);
+            if at as usize == sets.len() {
+                sets.push(vec![0; raw.width]);
+            }
+            at
+        };
+        let mut start = |sets: &mut Vec<Vec<u64>>, at: (u32, u32), goes: &Goes, edges: &mut Vec<(u32, u32)>| match goes
+        {
             Goes::Dead => {}
             Goes::To(y) => {
-                bits::unite(&mut sets[slot], &self.live[*y as usize]);
-                edges.push((slot as u32, after_ignored(*y)));
+                let from = slot(sets, at.0, at.1);
+                bits::unite(&mut sets[from as usize], &self.live[*y as usize]);
+                edges.push((from, *y));
             }
             Goes::Ends(..) => {
+                let from = slot(sets, at.0, at.1);
                 let (alive, afters) = &self.ended[&goes.end().unwrap_or_default()];
-                bits::unite(&mut sets[slot], alive);
+                bits::unite(&mut sets[from as usize], alive);
                 if bits::meets(alive, ignored) {
                     let on = afters.iter().filter(|a| a.ignored);
-                    edges.extend(on.map(|a| (slot as u32, self.slot(a.state, a.group) as u32)));
+                    edges.extend(on.map(|a| (from, slot(sets, a.state, a.group))));
                 }
             }
         };
@@ -213,31 +233,36 @@ impl<'a> Analysis<'a> {
             let group = raw.group_of(x);
             for (main, shorts) in raw.steps_of(x) {
                 if raw.is_start(x) {
-                    start(&mut sets, self.slot(x, group), main, &mut edges);
+                    start(&mut sets, (x, group), main, &mut edges);
                     continue;
                 }
                 for short in shorts {
-                    start(&mut sets, self.slot(x, short.group), &short.goes, &mut edges);
+                    start(&mut sets, (x, short.group), &short.goes, &mut edges);
                 }
-                match main {
-                    Goes::Dead => {}
-                    Goes::To(to) => edges.push((after_ignored(x), after_ignored(*to))),
-                    Goes::Ends(..) => {
-                        let (alive, afters) = &self.ended[&main.end().unwrap_or_default()];
-                        if bits::meets(alive, ignored) {
-                            let on = afters.iter().filter(|a| a.ignored);
-                            edges.extend(on.map(|a| (after_ignored(x), self.slot(a.state, a.group) as u32)));
+            }
+        }
+        for x in 0..n as u32 {
+            if !raw.is_start(x) {
+                for (main, _) in raw.steps_of(x) {
+                    match main {
+                        Goes::Dead => {}
+                        Goes::To(to) => edges.push((x, *to)),
+                        Goes::Ends(..) => {
+                            let (alive, afters) = &self.ended[&main.end().unwrap_or_default()];
+                            if bits::meets(alive, ignored) {
+                                let on = afters.iter().filter(|a| a.ignored);
+                                edges.extend(on.map(|a| (x, slot(&mut sets, a.state, a.group))));
+                            }
                         }
                     }
                 }
             }
             if bits::meets(raw.cand_of(x), ignored) {
-                edges.push((after_ignored(x), self.slot(x, group) as u32));
+                edges.push((x, slot(&mut sets, x, raw.group_of(x))));
             }
         }
-        sets = propagate(sets, edges.into_iter());
-        sets.truncate(n * self.groups);
-        self.followers = sets;
+        self.slots = slots;
+        self.followers = propagate(sets, edges.into_iter()).split_off(n);
     }
 
     /// Terminals whose separability matters: those that never end a sentence and must be followed by something.
@@ -250,7 +275,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Followers of `t` that can be cut from it, looked up in `slots`.
-    fn separable(&self, t: u32, slots: &[(usize, u32)]) -> Vec<u64> {
+    fn separable(&self, t: u32, slots: &[(u32, u32)]) -> Vec<u64> {
         let facts = self.raw.facts;
         let mut found = vec![0; self.raw.width];
         for &(slot, group) in slots {
@@ -262,7 +287,7 @@ impl<'a> Analysis<'a> {
                     // Anything can come after an ignored lexeme.
                     None => facts.usable[i],
                 };
-                *word |= self.followers[slot][i] & possible;
+                *word |= self.followers[slot as usize][i] & possible;
             }
         }
         found
@@ -316,7 +341,7 @@ impl<'a> Analysis<'a> {
         for set in self.live.iter().chain(self.ended.values().map(|(alive, _)| alive)) {
             bits::unite(&mut used, set);
         }
-        let begins = &self.followers[self.slot(0, self.raw.group_of(0))];
+        let begins = &self.followers[self.slots.ids[&(0, self.raw.group_of(0))] as usize];
         Findings {
             reports: self.reports(),
             unusable: bits::iter(&facts.usable).filter(|&t| !bits::has(&used, t)).collect(),
@@ -352,7 +377,8 @@ impl<'a> Analysis<'a> {
                 // In contextual mode an ignored lexeme is followed by what its own group knows.
                 let known = self.raw.dfa.starts[self.raw.group_of(x as u32) as usize];
                 for follower in bits::iter(&follow) {
-                    let possible = !ignored || self.groups == 1 || bits::has(self.raw.live_at(known), follower);
+                    let possible =
+                        !ignored || self.raw.dfa.starts.len() == 1 || bits::has(self.raw.live_at(known), follower);
                     if possible && !bits::has(&reach[x], follower) && !bits::has(&reported, follower) {
                         bits::insert(&mut reported, follower);
                         reports.push(Report { text: self.raw.text(x as u32), terminal: t, follower });
