@@ -8,6 +8,7 @@ BENCH_BUILT := $(VENV)/.built-bench
 VOCABULARIES_INSTALLED := $(VENV)/.vocabularies
 RUST := $(shell find weighted_gss dwa_runtime compiler bindings -name '*.rs' -o -name Cargo.toml)
 FUZZ_SECONDS ?= 300
+BENCH_SAMPLE ?= 300
 HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)
 ROUNDTRIP_TEXTS ?= 10000
 
@@ -20,7 +21,7 @@ CARGO_TEST := cargo test --release --workspace
 MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench fuzz fuzz-slow fuzz-load valgrind sql roundtrip clean
+.PHONY: help demo test check bench maskbench fuzz fuzz-slow fuzz-load valgrind sql roundtrip clean
 
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,9 +43,17 @@ check: $(BUILT) ## Check formatting, lints and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(BENCH_BUILT) ## Measure masks and commits on SQL beside other engines
-	@echo "bench: measuring SQL statements; results go to bench/out"
+bench: $(BENCH_BUILT) ## Measure SQL and JSON Schema beside other engines and write bench/RESULTS.md: half an hour
+	@echo "bench: 1,094 SQL statements, then $(BENCH_SAMPLE) schemas; results go to bench/out and bench/RESULTS.md"
 	@$(BIN)/python -m bench sql_tail
+	@$(BIN)/python -m bench maskbench --sample $(BENCH_SAMPLE)
+	@$(BIN)/python bench/results.py
+
+maskbench: $(BUILT) ## Hold JSON Schema against all of MaskBench's schemas under GLRGRID_DATA
+	@test -n "$(GLRGRID_DATA)" || { echo "error: GLRGRID_DATA names no folder; see CONTRIBUTING.md"; exit 1; }
+	@echo "maskbench: 2,000 schemas with their instances in four spellings, in processes of their own"
+	@$(BIN)/python tests/python/maskbench.py --jobs 2 --expected tests/corpus/maskbench.txt \
+		$(GLRGRID_DATA)/maskbench/dev.jsonl.gz
 
 fuzz: $(BUILT) ## Hold the engine against the reference on random grammars for FUZZ_SECONDS
 	@echo "fuzz: comparing masks with the reference on new random grammars for $(FUZZ_SECONDS) seconds"

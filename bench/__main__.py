@@ -16,14 +16,14 @@ HERE = Path(__file__).parent
 
 
 def benchmarks() -> dict[str, str]:
-    """The first line of each one's docstring by name. A benchmark is a script here that can print JSON lines."""
+    """The first line of each one's docstring by name. A benchmark is a script here with the shared options."""
     texts = {
         path.stem: path.read_text("utf-8") for path in sorted(HERE.glob("*.py")) if path.stem != "__main__"
     }
     return {
         name: (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
         for name, text in texts.items()
-        if '"--json"' in text
+        if "cli.parser(__doc__)" in text
     }
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import os
 import random
@@ -25,15 +24,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import cli
 import numpy as np
 import report
 from corpus import note
-from engines import ENGINES
 from worker import Worker
 
 from glrgrid import Vocab
 
-HERE = Path(__file__).parent
+ENGINES_MEASURED = ("glrgrid", "glrmask")
 LENGTHS = (30, 60, 119, 240, 480)
 AIMED, AIM = ("e + e e, mixed", 119), 1 / 50
 """In which case ours may be what share of GLRMask's greatest step."""
@@ -140,24 +139,10 @@ def measure(
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--engines", default="glrgrid,glrmask", help="of glrgrid, glrmask (default: %(default)s)"
-    )
+    parser = cli.parser(__doc__)
+    cli.add_engines(parser, ENGINES_MEASURED, ENGINES_MEASURED)
     parser.add_argument("--passes", type=int, default=5, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print the JSON lines and nothing else")
-    parser.add_argument("--out", type=Path, default=HERE / "out", help="default: %(default)s")
-    options = parser.parse_args()
-    options.engines = options.engines.split(",")
-    if unknown := set(options.engines) - {"glrgrid", "glrmask"}:
-        parser.error(f"no engine {', '.join(sorted(unknown))}; there are glrgrid and glrmask")
-    for engine in list(options.engines):
-        if importlib.util.find_spec(ENGINES[engine].package) is None:
-            note(f"{engine} is left out: {ENGINES[engine].package} is not installed")
-            options.engines.remove(engine)
-    if options.passes < 1:
-        parser.error("passes start at 1")
-    return options
+    return cli.parse(parser)
 
 
 if __name__ == "__main__":

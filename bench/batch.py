@@ -17,9 +17,9 @@ import json
 import random
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import cli
 import numpy as np
 import report
 from corpus import Corpus, note, read_sql
@@ -27,7 +27,6 @@ from corpus import Corpus, note, read_sql
 import glrgrid
 from glrgrid import grammars
 
-HERE = Path(__file__).parent
 GRAMMAR = "sql_core"
 ROWS = (512, 64, 1)
 AIM = 500
@@ -125,11 +124,9 @@ def measure(matchers: list[glrgrid.Matcher], size: int, rounds: int) -> dict[str
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = cli.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=500, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print the JSON lines and nothing else")
-    parser.add_argument("--out", type=Path, default=HERE / "out", help="default: %(default)s")
-    options = parser.parse_args()
+    options = cli.parse(parser)
     if options.rounds < 2:
         parser.error("rounds start at 2")
     return options

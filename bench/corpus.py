@@ -10,7 +10,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def read_sql(limit: int | None = None) -> Corpus:
     if limit is not None and len(texts) > limit:
         texts = texts[:: -(-len(texts) // limit)]
     vocab = Vocab.from_file(tokenizer)
-    encode = encoder(tokenizer, vocab)
+    encode = encoder(tokenizer, vocab.tokens)
     return Corpus(source, vocab, encode, [encode(text) for text in texts])
 
 
@@ -55,19 +55,19 @@ def _lines(path: Path) -> list[str]:
     return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 
-def encoder(path: Path, vocab: Vocab) -> Callable[[str], list[int]]:
+def encoder(path: Path | str, tokens: Sequence[bytes | None]) -> Callable[[str], list[int]]:
     """Text to ids: by the tokenizer if ``tokenizers`` is installed, else the longest token each time."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
         note("tokenizers is not installed: texts are cut greedily, the longest token first")
-        return _greedy(vocab)
+        return _greedy(tokens)
     tokenizer = Tokenizer.from_file(str(path))
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
 
-def _greedy(vocab: Vocab) -> Callable[[str], list[int]]:
-    ids = {token: id_ for id_, token in enumerate(vocab.tokens) if token}
+def _greedy(tokens: Sequence[bytes | None]) -> Callable[[str], list[int]]:
+    ids = {token: id_ for id_, token in enumerate(tokens) if token}
     longest = max(map(len, ids))
 
     def encode(text: str) -> list[int]:

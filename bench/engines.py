@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -51,6 +52,8 @@ class Engine:
     most_passes: ClassVar[int] = MANY
     flavour: ClassVar[str | None] = None
     language: ClassVar[str] = "the original grammar"
+    encode: Callable[[str], list[int]] | None = None
+    """The tokenizer, where a benchmark has one; set before the vocabulary is prepared."""
 
     def prepare_vocab(self, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> None:
         """Take the vocabulary and do all that can be done before a grammar is known."""
@@ -62,6 +65,10 @@ class Engine:
 
     def parse(self, text: str) -> Any:
         """Grammar text to the engine's grammar object."""
+        raise NotImplementedError
+
+    def parse_schema(self, schema: str) -> Any:
+        """JSON Schema text to the engine's grammar object."""
         raise NotImplementedError
 
     def compile(self, grammar: Any) -> Any:
@@ -89,7 +96,7 @@ class Engine:
         raise NotImplementedError
 
     def accept(self, matcher: Any) -> Callable[[int], bool]:
-        """A function that takes a token and says whether it was allowed."""
+        """A function that takes a token and says whether it was allowed, or raises if it was not."""
         raise NotImplementedError
 
     def is_accepting(self, matcher: Any) -> bool:
@@ -113,6 +120,9 @@ class Glrgrid(Engine):
 
     def parse(self, text: str) -> Any:
         return self.module.Grammar.from_lark(text)
+
+    def parse_schema(self, schema: str) -> Any:
+        return self.module.Grammar.from_json_schema(schema)
 
     def compile(self, grammar: Any) -> Any:
         return self.module.compile(grammar, self.vocab)
@@ -170,6 +180,7 @@ class Glrmask(Engine):
 
     name = "glrmask"
     package = "glrmask"
+    strategy: ClassVar[str] = "PARSER_DWA"
     flavour = "reserved"
     language = (
         "larger: longest match is of each terminal by itself, so a word may follow another without a space "
@@ -188,8 +199,11 @@ class Glrmask(Engine):
     def parse(self, text: str) -> Any:
         return self.module.Grammar.from_lark(text)
 
+    def parse_schema(self, schema: str) -> Any:
+        return self.module.Grammar.from_json_schema(schema)
+
     def compile(self, grammar: Any) -> Any:
-        return grammar.compile(self.vocab, mask_strategy=self.module.MaskStrategy.PARSER_DWA)
+        return grammar.compile(self.vocab, mask_strategy=getattr(self.module.MaskStrategy, self.strategy))
 
     def save(self, compiled: Any, path: str) -> int:
         with open(path, "wb") as file:
@@ -223,6 +237,20 @@ class GlrmaskLoose(Glrmask):
     language = f"no word is reserved (`select from from t`); for the rest as {Glrmask.name}"
 
 
+class GlrmaskAuto(Glrmask):
+    """GLRMask with the strategy that it chooses: the parser DWA unless that would grow large."""
+
+    name = "glrmask-auto"
+    strategy = "AUTO"
+
+
+class GlrmaskTrie(Glrmask):
+    """GLRMask with its quickest compile: masks are computed by walking the vocabulary."""
+
+    name = "glrmask-trie"
+    strategy = "TOKEN_TRIE"
+
+
 class Llguidance(Engine):
     """llguidance: nothing precompiled, so a compiled grammar is a matcher from which others are copied."""
 
@@ -244,14 +272,19 @@ class Llguidance(Engine):
         import llguidance
 
         self.module = llguidance
-        self.tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(_BytesTokenizer(tokens, eos_ids)))
+        self.tokenizer = llguidance.LLTokenizer(
+            llguidance.TokenizerWrapper(_BytesTokenizer(tokens, eos_ids, self.encode))
+        )
         self.compile(self.parse(TRIVIAL))
 
     def parse(self, text: str) -> Any:
         return self.module.LLMatcher.grammar_from_lark(text)
 
+    def parse_schema(self, schema: str) -> Any:
+        return self.module.LLMatcher.grammar_from_json_schema(schema)
+
     def compile(self, grammar: Any) -> Any:
-        matcher = self.module.LLMatcher(self.tokenizer, grammar)
+        matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise RuntimeError(matcher.get_error())
         self.grammar = grammar
@@ -281,18 +314,125 @@ class Llguidance(Engine):
         return matcher.is_accepting()
 
 
+class Xgrammar(Engine):
+    """xgrammar, with white space wherever JSON allows it. Compiled grammars are not taken from its cache."""
+
+    name = "xgrammar"
+    package = "xgrammar"
+
+    def prepare_vocab(self, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> None:
+        import xgrammar
+
+        self.module = xgrammar
+        raw = xgrammar.VocabType.RAW
+        spelled = [token or b"" for token in tokens]
+        self.info = xgrammar.TokenizerInfo(spelled, raw, vocab_size=len(tokens), stop_token_ids=[*eos_ids])
+        self.compiler = xgrammar.GrammarCompiler(self.info, cache_enabled=False)
+        self.compile(self.parse_schema('{"type":"null"}'))
+
+    def parse_schema(self, schema: str) -> Any:
+        # It parses and compiles in one call.
+        return schema
+
+    def compile(self, grammar: Any) -> Any:
+        # Not strict: properties that a schema does not mention are allowed, as the standard says.
+        return self.compiler.compile_json_schema(grammar, strict_mode=False)
+
+    def save(self, compiled: Any, path: str) -> int:
+        with open(path, "w", encoding="utf-8") as file:
+            return file.write(compiled.serialize_json())
+
+    def load(self, path: str) -> Any:
+        with open(path, encoding="utf-8") as file:
+            return self.module.CompiledGrammar.deserialize_json(file.read(), self.info)
+
+    def new(self, compiled: Any) -> Any:
+        return self.module.GrammarMatcher(compiled)
+
+    def fork(self, matcher: Any) -> Any:
+        return matcher.fork()
+
+    def fill(self, matcher: Any, bitmask: np.ndarray) -> Callable[[], object]:
+        import torch
+
+        return partial(matcher.fill_next_token_bitmask, torch.from_numpy(bitmask[None]))
+
+    def accept(self, matcher: Any) -> Callable[[int], bool]:
+        return matcher.accept_token
+
+    def is_accepting(self, matcher: Any) -> bool:
+        return matcher.is_completed()
+
+
+class OutlinesCore(Engine):
+    """outlines-core: a schema is turned into a regular expression, of which all of an index is computed."""
+
+    name = "outlines-core"
+    package = "outlines_core"
+
+    def prepare_vocab(self, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> None:
+        import outlines_core
+
+        self.module = outlines_core
+        ids: dict[bytes, list[int]] = {}
+        for id_, token in enumerate(tokens):
+            if token and id_ not in eos_ids:
+                ids.setdefault(token, []).append(id_)
+        self.vocab = outlines_core.Vocabulary(eos_ids[0], ids)
+
+    def parse_schema(self, schema: str) -> Any:
+        return self.module.json_schema.build_regex_from_schema(schema)
+
+    def compile(self, grammar: Any) -> Any:
+        return self.module.Index(grammar, self.vocab)
+
+    def save(self, compiled: Any, path: str) -> int:
+        with open(path, "wb") as file:
+            return file.write(pickle.dumps(compiled))
+
+    def load(self, path: str) -> Any:
+        with open(path, "rb") as file:
+            return pickle.load(file)
+
+    def new(self, compiled: Any) -> Any:
+        return self.module.Guide(compiled)
+
+    def fork(self, matcher: Any) -> Any:
+        # The only way there is; it copies the index too.
+        return pickle.loads(pickle.dumps(matcher))
+
+    def fill(self, matcher: Any, bitmask: np.ndarray) -> Callable[[], object]:
+        return partial(matcher.write_mask_into, bitmask.ctypes.data, bitmask.size, bitmask.itemsize)
+
+    def accept(self, matcher: Any) -> Callable[[int], bool]:
+        return partial(matcher.advance, return_tokens=False)
+
+    def is_accepting(self, matcher: Any) -> bool:
+        return matcher.is_finished()
+
+
 class _BytesTokenizer:
     """A byte vocabulary as llguidance wants to be shown one. Ids without bytes are special tokens."""
 
-    def __init__(self, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        eos_ids: Sequence[int],
+        encode: Callable[[str], list[int]] | None,
+    ) -> None:
+        self.encode = encode
         self.eos_token_id = eos_ids[0]
         self.bos_token_id = None
         self.tokens = [token or f"<|{id_}|>".encode() for id_, token in enumerate(tokens)]
         self.special_token_ids = [id_ for id_, token in enumerate(tokens) if not token]
 
-    def __call__(self, text: bytes) -> list[int]:
-        """Only asked for tokens that are forced, which the benchmarks never use."""
-        return []
+    def __call__(self, text: bytes | str) -> list[int]:
+        """Asked for text that is forced: where there is any, only its tokens are allowed."""
+        if self.encode is None:
+            return []
+        return self.encode(text if isinstance(text, str) else text.decode(errors="replace"))
 
 
-ENGINES = {engine.name: engine for engine in (Glrgrid, GlrgridLazy, Glrmask, GlrmaskLoose, Llguidance)}
+LARK_ENGINES = (Glrgrid, GlrgridLazy, Glrmask, GlrmaskLoose, Llguidance)
+SCHEMA_ENGINES = (Glrgrid, GlrgridLazy, GlrmaskAuto, GlrmaskTrie, Llguidance, Xgrammar, OutlinesCore)
+ENGINES = {engine.name: engine for engine in (*LARK_ENGINES, *SCHEMA_ENGINES)}

@@ -13,7 +13,6 @@ Texts and vocabulary: ``corpus.py``. To have the real ones, set ``GLRGRID_DATA``
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import tempfile
@@ -21,14 +20,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cli
 import report
 from corpus import note, read_sql
-from engines import ENGINES
 from worker import Worker
 
 from glrgrid import grammars
 
-HERE = Path(__file__).parent
+ENGINES_MEASURED = ("glrgrid", "glrmask", "llguidance")
 GRAMMAR = "sql_core"
 LONG = "SELECT a" + ", a" * 10_000
 LIVE_AIM, TOKEN_AIM, MATCHER_AIM = 8e6, 16, 4096
@@ -101,23 +100,10 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    known = ("glrgrid", "glrmask", "llguidance")
-    parser.add_argument("--engines", default=",".join(known), help="default: %(default)s")
+    parser = cli.parser(__doc__)
+    cli.add_engines(parser, ENGINES_MEASURED, ENGINES_MEASURED)
     parser.add_argument("--matchers", type=int, default=1000, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print the JSON lines and nothing else")
-    parser.add_argument("--out", type=Path, default=HERE / "out", help="default: %(default)s")
-    options = parser.parse_args()
-    options.engines = options.engines.split(",")
-    if unknown := set(options.engines) - set(known):
-        parser.error(f"no engine {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    for engine in list(options.engines):
-        if importlib.util.find_spec(ENGINES[engine].package) is None:
-            note(f"{engine} is left out: {ENGINES[engine].package} is not installed")
-            options.engines.remove(engine)
-    if options.matchers < 1:
-        parser.error("matchers start at 1")
-    return options
+    return cli.parse(parser)
 
 
 if __name__ == "__main__":

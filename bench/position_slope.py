@@ -16,9 +16,9 @@ import gc
 import json
 import math
 import time
-from pathlib import Path
 from typing import Any
 
+import cli
 import numpy as np
 import report
 from corpus import note
@@ -26,7 +26,6 @@ from corpus import note
 import glrgrid
 from glrgrid import grammars
 
-HERE = Path(__file__).parent
 NESTINGS = (0, 4, 16, 64)
 AIM = 1e-4
 """Microseconds per position."""
@@ -121,12 +120,10 @@ def _pass(compiled: Any, text: bytes) -> np.ndarray:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = cli.parser(__doc__)
     parser.add_argument("--passes", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--tokens", type=int, default=16_000, help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print the JSON lines and nothing else")
-    parser.add_argument("--out", type=Path, default=HERE / "out", help="default: %(default)s")
-    options = parser.parse_args()
+    options = cli.parse(parser)
     if options.passes < 1 or options.tokens < 10 * BLOCK:
         parser.error(f"passes start at 1 and tokens at {10 * BLOCK}")
     return options

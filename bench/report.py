@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-POINTS = ("p50", "p90", "p99", "p99.9", "max", "mean")
+POINTS = ("p50", "p90", "p99", "p99.9", "p99.99", "max", "mean")
 
 
 def machine() -> dict[str, Any]:
@@ -34,7 +34,7 @@ def machine() -> dict[str, Any]:
 
 def distribution(nanoseconds: np.ndarray) -> dict[str, float]:
     """Percentiles, maximum and mean in microseconds. A percentile is a value that occurred."""
-    shares = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9, "max": 100}
+    shares = {"p50": 50, "p90": 90, "p99": 99, "p99.9": 99.9, "p99.99": 99.99, "max": 100}
     values = np.percentile(nanoseconds, list(shares.values()), method="higher") / 1e3
     return {**dict(zip(shares, map(float, values), strict=True)), "mean": float(nanoseconds.mean()) / 1e3}
 
@@ -106,8 +106,20 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
-def tail_plot(path: Path, title: str, series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> bool:
-    """Share of steps slower than x, log-log. Per engine minima (solid) and first pass (dashed), nanoseconds.
+def figure(value: float) -> str:
+    """Three digits, or all before the point."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def tail_plot(
+    path: Path,
+    title: str,
+    panels: Mapping[str, tuple[str, float]],
+    curves: Mapping[str, Mapping[str, np.ndarray]],
+) -> bool:
+    """Side by side, for each panel (with its unit and how many nanoseconds that is), the share of values above x.
 
     Returns False if matplotlib is not installed.
     """
@@ -118,27 +130,18 @@ def tail_plot(path: Path, title: str, series: Mapping[str, tuple[np.ndarray, np.
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(8, 5), constrained_layout=True)
-    for number, (engine, (minima, first)) in enumerate(series.items()):
-        for values, style, name in ((minima, "-", "minima"), (first, "--", "first pass")):
-            slower = np.arange(len(values), 0, -1) / len(values)
-            axes.step(
-                np.sort(values) / 1e3,
-                slower,
-                style,
-                color=f"C{number}",
-                label=f"{engine}, {name}",
-                where="pre",
-            )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="mask + commit, µs",
-        ylabel="share of steps slower than x",
-        title=title,
-    )
-    axes.grid(True, which="both", alpha=0.3)
-    axes.legend()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    drawing, all_axes = pyplot.subplots(1, len(panels), figsize=(5 * len(panels), 4), constrained_layout=True)
+    for axes, (panel, (unit, scale)) in zip(all_axes, panels.items(), strict=True):
+        for engine, series in curves.items():
+            values = np.sort(series[panel]) / scale
+            # A thousand points of each curve, dense in its tail, show the same.
+            above = np.unique(np.geomspace(1, len(values), 1000).astype(int))[::-1]
+            axes.step(values[len(values) - above], above / len(values), label=engine, where="pre")
+        axes.set(xscale="log", yscale="log", xlabel=f"{panel}, {unit}")
+        axes.grid(True, which="both", alpha=0.3)
+    all_axes[0].set_ylabel("share above x")
+    all_axes[-1].legend(fontsize=8)
+    drawing.suptitle(title)
+    drawing.savefig(path)
+    pyplot.close(drawing)
     return True

@@ -79,7 +79,7 @@ def masks(vocab: gg.Vocab, databases: int) -> None:
     with gzip.open(Path(folder, "sql", "spider_dev_gold.jsonl.gz"), "rt", encoding="utf-8") as lines:
         for line in map(json.loads, lines):
             queries[line["db_id"]][f"{line['query'].strip().rstrip(';')};"] = None
-    encode = corpus.encoder(Path(folder, "vocabs", "llama3.tokenizer.json"), vocab)
+    encode = corpus.encoder(Path(folder, "vocabs", "llama3.tokenizer.json"), vocab.tokens)
     bitmask = gg.allocate_token_bitmask(1, vocab.size)
     minima = []
     for db in sorted(queries)[:databases]:

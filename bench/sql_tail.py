@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import math
 import os
@@ -44,16 +43,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import cli
 import numpy as np
 import peer_grammar
 import report
 from corpus import Corpus, note, read_sql
-from engines import ENGINES
+from engines import ENGINES, LARK_ENGINES
 from worker import Pass, Worker
 
 from glrgrid import Vocab, grammars
 
-HERE = Path(__file__).parent
 GRAMMAR = "sql_core"
 COMPILE_AIM, ARTIFACT_AIM = 1 / 10, 1 / 5
 STEP_AIMS = {"minima": {"p50": 1 / 4, "p99": 1 / 4, "p99.9": 1 / 4}, "first pass": {"p99": 1 / 2}}
@@ -137,25 +136,28 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     report.write_jsonl(options.out / "sql_tail.jsonl", records)
     title = f"{GRAMMAR}, {corpus.vocab.size:,} ids, {steps:,} steps, {_passes(facts)}"
-    curves = {engine: (of.minima("step"), of.first("step")) for engine, of in measured.items()}
-    plotted = report.tail_plot(options.out / "sql_tail.png", title, curves)
+    panels = {f"mask + commit, {series}": ("µs", 1e3) for series in ("minima", "first pass")}
+    curves = {
+        engine: dict(zip(panels, (of.minima("step"), of.first("step")), strict=True))
+        for engine, of in measured.items()
+    }
+    plotted = report.tail_plot(options.out / "sql_tail.svg", title, panels, curves)
+    text = to_text(facts, corpus, measured, differences)
+    (options.out / "sql_tail.txt").write_text(text, encoding="utf-8")
     if options.json:
         sys.stdout.writelines(json.dumps(record) + "\n" for record in records)
         return
-    print(to_text(facts, corpus, measured, differences))
+    print(text)
     print(
-        f"\nwritten to {options.out}: sql_tail.jsonl"
-        + (", sql_tail.png" if plotted else "; no plot without matplotlib")
+        f"\nwritten to {options.out}: sql_tail.jsonl, sql_tail.txt"
+        + (", sql_tail.svg" if plotted else "; no plot without matplotlib")
     )
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--engines",
-        default="glrgrid,glrgrid-lazy,glrmask,glrmask-loose,llguidance",
-        help=f"of {', '.join(ENGINES)} (default: %(default)s)",
-    )
+    parser = cli.parser(__doc__)
+    known = [engine.name for engine in LARK_ENGINES]
+    cli.add_engines(parser, known, known)
     parser.add_argument(
         "--passes", type=int, default=5, help="over all texts, alternating (default: %(default)s)"
     )
@@ -172,27 +174,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="smoke run: 12 texts, 2 passes, 1 round on one core"
     )
-    parser.add_argument("--json", action="store_true", help="print the JSON lines and nothing else")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=HERE / "out",
-        help="where the JSON lines and the plot go (default: %(default)s)",
-    )
-    options = parser.parse_args()
+    options = cli.parse(parser)
     if options.quick:
         options.texts, options.passes, options.rounds = 12, 2, 1
-    options.engines = options.engines.split(",")
-    if unknown := set(options.engines) - set(ENGINES):
-        parser.error(f"no engine {', '.join(sorted(unknown))}; there are {', '.join(ENGINES)}")
-    # Ours first: the others are compared with it.
-    options.engines.sort(key="glrgrid".__ne__)
-    for engine in list(options.engines):
-        if importlib.util.find_spec(ENGINES[engine].package) is None:
-            note(f"{engine} is left out: {ENGINES[engine].package} is not installed")
-            options.engines.remove(engine)
-    if options.passes < 1 or options.rounds < 1:
-        parser.error("passes and rounds start at 1")
     return options
 
 

@@ -13,11 +13,12 @@ import itertools
 import multiprocessing
 import os
 import resource
+import tempfile
 import time
 import traceback
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import engines
@@ -61,6 +62,40 @@ class Pass:
     warm: Times | None
 
 
+@dataclass
+class Schema:
+    """What an engine made of a JSON Schema. Times are in nanoseconds, of steps in the order of instances.
+
+    Attributes
+    ----------
+    refused : str or None
+        Why it was not compiled.
+    first_mask : int
+        From schema text to the first mask.
+    first, second, minima : array
+        Steps of the first pass, on the object that was compiled; of the second, on one that was loaded or
+        compiled anew, as for all others; the least of all.
+    preempted : array of bool
+        Steps of the first pass in which the thread lost its core.
+    loads : list of (int, int)
+        For each further pass: loading an artifact; the same to the first mask.
+    """
+
+    refused: str | None = None
+    valid_refused: int = 0
+    invalid_accepted: int = 0
+    first_mask: int = 0
+    compile_bytes: int = 0
+    artifact_bytes: int | None = None
+    loads: list[tuple[int, int]] = field(default_factory=list)
+    first: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    second: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    minima: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    preempted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    new: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    fork: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
 class Bench:
     """The worker's end.
 
@@ -71,9 +106,18 @@ class Bench:
     def __init__(self, engine: str) -> None:
         self.engine = engines.ENGINES[engine]()
 
-    def prepare_vocab(self, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> float:
-        """Seconds to prepare the vocabulary, a trivial grammar's compilation included."""
+    def prepare_vocab(
+        self, tokens: Sequence[bytes | None], eos_ids: Sequence[int], tokenizer: str | None = None
+    ) -> float:
+        """Seconds to prepare the vocabulary, a trivial grammar's compilation included.
+
+        ``tokenizer`` is a file, for engines that tokenize text that is forced.
+        """
         self.words = (len(tokens) + 31) // 32
+        if tokenizer is not None:
+            from corpus import encoder  # which imports glrgrid
+
+            self.engine.encode = encoder(tokenizer, tokens)
         start = time.perf_counter_ns()
         self.engine.prepare_vocab(tokens, eos_ids)
         return (time.perf_counter_ns() - start) / 1e9
@@ -182,6 +226,94 @@ class Bench:
         t0, t1, t2 = (np.array(times, dtype=np.int64) for times in (begun, filled, done))
         return Times(t2 - t0, t1 - t0, t2 - t1, np.array(new), np.array(fork))
 
+    def schema(
+        self,
+        schema: str,
+        valid: Sequence[Sequence[Sequence[int]]],
+        invalid: Sequence[Sequence[Sequence[int]]],
+        passes: int,
+        seconds: float,
+    ) -> Schema:
+        """Everything about one JSON Schema: compile it, judge its instances, time their steps.
+
+        An instance is given in one or several spellings, and accepted if one of them is. No further pass begins
+        after ``seconds``.
+        """
+        result, bitmask = Schema(), np.zeros(self.words, dtype=np.int32)
+        _trim()
+        before, begun = self.rss_bytes(), time.monotonic()
+        start = time.perf_counter_ns()
+        try:
+            compiled = self.engine.compile(self.engine.parse_schema(schema))
+            self.engine.fill(self.engine.new(compiled), bitmask)()
+        except Exception as error:
+            result.refused = f"{type(error).__name__}: {error}"[:300]
+            return result
+        result.first_mask = time.perf_counter_ns() - start
+        result.compile_bytes = max(0, self.peak_rss_bytes() - before)
+        texts: list[Sequence[int]] = []
+        for spellings in valid:
+            taken = next((ids for ids in spellings if self._accepts(compiled, ids, result)), None)
+            result.valid_refused += taken is None
+            texts += [] if taken is None else [taken]
+        result.invalid_accepted = sum(
+            any(self._accepts(compiled, ids) for ids in spellings) for spellings in invalid
+        )
+        if result.valid_refused or result.invalid_accepted:
+            return result
+        with tempfile.NamedTemporaryFile() as file:
+            if self.engine.has_artifact:
+                result.artifact_bytes = self.engine.save(compiled, file.name)
+            for number in range(1, passes):
+                if time.monotonic() - begun > seconds:
+                    break
+                start = time.perf_counter_ns()
+                if self.engine.has_artifact:
+                    fresh = self.engine.load(file.name)
+                    loaded = time.perf_counter_ns()
+                    self.engine.fill(self.engine.new(fresh), bitmask)()
+                    result.loads.append((loaded - start, time.perf_counter_ns() - start))
+                else:
+                    fresh = self.engine.compile(self.engine.parse_schema(schema))
+                times = self._time(fresh, texts)
+                if number == 1:
+                    result.second = times.step
+                    result.minima, result.new, result.fork = times.step.copy(), times.new, times.fork
+                for least, found in (
+                    (result.minima, times.step),
+                    (result.new, times.new),
+                    (result.fork, times.fork),
+                ):
+                    np.minimum(least, found, out=least)
+        np.minimum(result.minima, result.first, out=result.minima)
+        return result
+
+    def _accepts(self, compiled: Any, ids: Sequence[int], result: Schema | None = None) -> bool:
+        """Whether a text is accepted, the end included. If so, its steps are added to the first pass of ``result``."""
+        clock, usage = time.perf_counter_ns, resource.getrusage
+        bitmask, steps = np.zeros(self.words, dtype=np.int32), []
+        switches = [usage(resource.RUSAGE_THREAD).ru_nivcsw]
+        matcher = self.engine.new(compiled)
+        fill, accept = self.engine.fill(matcher, bitmask), self.engine.accept(matcher)
+        with _gc_off(collect=False):
+            for id_ in ids:
+                start = clock()
+                try:
+                    fill()
+                    taken = accept(id_)
+                except Exception:
+                    return False
+                steps.append(clock() - start)
+                switches.append(usage(resource.RUSAGE_THREAD).ru_nivcsw)
+                if taken is False or not (int(bitmask[id_ // 32]) >> id_ % 32) & 1:
+                    return False
+        if not self.engine.is_accepting(matcher):
+            return False
+        if result is not None:
+            result.first = np.append(result.first, np.array(steps, dtype=np.int64))
+            result.preempted = np.append(result.preempted, np.diff(switches) > 0)
+        return True
+
     def memory(
         self, path: str, texts: Sequence[Sequence[int]], long: Sequence[int], count: int
     ) -> dict[str, float]:
@@ -240,11 +372,9 @@ class Bench:
 
 def _grown(make: Callable[[], Any]) -> tuple[float, Any]:
     """What resident memory grows by, and what was made. Free memory is returned before and after."""
-    libc = ctypes.CDLL(None)
 
     def resident() -> int:
-        gc.collect()
-        libc.malloc_trim(0)
+        _trim()
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
 
@@ -253,9 +383,16 @@ def _grown(make: Callable[[], Any]) -> tuple[float, Any]:
     return resident() - before, made
 
 
-@contextlib.contextmanager
-def _gc_off():
+def _trim() -> None:
+    """Return free memory."""
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+@contextlib.contextmanager
+def _gc_off(collect: bool = True):
+    if collect:
+        gc.collect()
     gc.disable()
     try:
         yield
@@ -283,16 +420,22 @@ class Worker:
         self._process.start()
         theirs.close()
 
-    def call(self, method: str, *arguments: Any) -> Any:
+    def call(self, method: str, *arguments: Any, timeout: float | None = None) -> Any:
         """Run a method of :class:`Bench` there.
 
         Raises
         ------
         RuntimeError
             With the worker's traceback, or if it died.
+        TimeoutError
+            If it took more seconds than ``timeout``. The worker is then ended.
         """
         try:
             self._pipe.send((method, arguments))
+            if not self._pipe.poll(timeout):
+                self._process.kill()
+                self._process.join()
+                raise TimeoutError(f"{self.engine}: {method} took more than {timeout:g} s")
             failed, result = self._pipe.recv()
         except (EOFError, OSError) as error:
             self._process.join()

@@ -1,7 +1,7 @@
 """JSON Schema against ``jsonschema``: what a mask lets through is valid, what is valid is let through.
 
-Keys come in the order of the grammar (:class:`maskbench.Reorderer`), and where that guesses wrong, in any order that is
-accepted. A text with one key twice has no agreed value and is left out.
+Keys come in the order of the grammar (:class:`json_schema_order.Reorderer`), and where that guesses wrong, in any order
+that is accepted. A text with one key twice has no agreed value and is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_schema_order import Reorderer
 from json_schema_random import random_instance, random_schema
 from json_schema_support import (
     STRICTER,
@@ -26,7 +27,7 @@ from json_schema_support import (
     spelled_tokens,
     walk,
 )
-from maskbench import Reorderer, accepts, byte_vocab
+from maskbench import accepts, byte_vocab
 from test_json_schema_corpus import ROWS
 
 import glrgrid as gg
