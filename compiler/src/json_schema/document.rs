@@ -4,9 +4,14 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::cell::OnceCell;
 
+/// Since this draft, keywords beside a `$ref` count; before, it stands alone.
+pub(super) const REFERENCES_HAVE_SIBLINGS: u8 = 19;
+
 /// A parsed schema document.
 pub(super) struct Document<'a> {
     pub(super) root: &'a Value,
+    /// Two digits of the draft's year or number; `None` if the document does not say: then all keywords count.
+    pub(super) draft: Option<u8>,
     /// Whether anything in it could be a name; if not, references are plain pointers.
     has_ids: bool,
     index: OnceCell<Index<'a>>,
@@ -29,7 +34,7 @@ pub(super) fn address(value: &Value) -> usize {
 impl<'a> Document<'a> {
     pub(super) fn new(root: &'a Value, text: &str) -> Self {
         let has_ids = ["\"$id\"", "\"id\"", "\"$anchor\""].iter().any(|name| text.contains(name));
-        Document { root, has_ids, index: OnceCell::new() }
+        Document { root, draft: draft(root), has_ids, index: OnceCell::new() }
     }
 
     /// JSON Pointer of the value, or the text, that lies at an address.
@@ -71,7 +76,7 @@ impl<'a> Document<'a> {
         if let Some(fragment) = reference.strip_prefix('#').filter(|_| !self.has_ids) {
             return self.root.pointer(&decoded(fragment));
         }
-        let index = self.index.get_or_init(|| Index::build(self.root));
+        let index = self.index.get_or_init(|| Index::build(self.root, self.draft));
         let (base, resource) = index.around.get(&address(schema)).cloned().unwrap_or((String::new(), self.root));
         let uri = join(&base, reference);
         if let Some(&found) = index.named.get(&uri) {
@@ -85,8 +90,17 @@ impl<'a> Document<'a> {
     }
 }
 
+fn draft(root: &Value) -> Option<u8> {
+    let uri = root.get("$schema")?.as_str()?;
+    [("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 19), ("2020-12", 20)]
+        .iter()
+        .find(|(name, _)| uri.contains(name))
+        .map(|&(_, draft)| draft)
+}
+
 impl<'a> Index<'a> {
-    fn build(root: &'a Value) -> Self {
+    fn build(root: &'a Value, draft: Option<u8>) -> Self {
+        let alone = draft.is_some_and(|draft| draft < REFERENCES_HAVE_SIBLINGS);
         let mut index = Index::default();
         index.named.insert(String::new(), root);
         let mut stack: Vec<(&'a Value, String, &'a Value)> = vec![(root, String::new(), root)];
@@ -98,7 +112,8 @@ impl<'a> Index<'a> {
                 continue;
             };
             let name = |key: &str| map.get(key).and_then(Value::as_str);
-            if let Some(id) = name("$id").or_else(|| name("id")) {
+            let id = name("$id").or_else(|| name("id"));
+            if let Some(id) = id.filter(|_| !alone || name("$ref").is_none()) {
                 let uri = join(&base, id);
                 match uri.split_once('#') {
                     Some((_, fragment)) if !fragment.is_empty() => {

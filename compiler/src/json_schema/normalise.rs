@@ -5,7 +5,7 @@
 //! that apply to the same value (`allOf`, `anyOf`, `$ref`, ...). What applies to parts of the value stays a conjunction, so
 //! each call does a bounded amount of work and recursive schemas are as finite as their document.
 
-use super::document::{Document, address};
+use super::document::{Document, REFERENCES_HAVE_SIBLINGS, address};
 use super::languages::Languages;
 use super::shape::{ANY, ArraySet, Conj, Meet, NOTHING, ObjectSet, Presence, Scope, Shape, StringSet};
 use super::{Options, SchemaError, Severity};
@@ -55,8 +55,6 @@ pub(super) struct Normaliser<'a> {
     /// Address of the schema, unless the text names it, and what is not enforced.
     pub(super) warned: Vec<(Option<usize>, String)>,
     pub(super) languages: Languages<'a>,
-    /// Two digits of the draft's year or number; `None` if the document does not say: then all keywords count.
-    draft: Option<u8>,
     nodes: Vec<Node<'a>>,
     node_ids: FxHashMap<(usize, bool), u32>,
     conjs: Vec<Rc<[Literal]>>,
@@ -125,14 +123,6 @@ const REFUSED: [(&str, &str); 4] = [
     ("unevaluatedProperties", "not supported; use additionalProperties beside the properties it is about"),
 ];
 
-fn draft(root: &Value) -> Option<u8> {
-    let uri = root.get("$schema")?.as_str()?;
-    [("draft-04", 4), ("draft-06", 6), ("draft-07", 7), ("2019-09", 19), ("2020-12", 20)]
-        .iter()
-        .find(|(name, _)| uri.contains(name))
-        .map(|&(_, draft)| draft)
-}
-
 impl Meet for Normaliser<'_> {
     fn meet(&mut self, a: Conj, b: Conj) -> Conj {
         if a == b || b == ANY || a == NOTHING {
@@ -155,7 +145,6 @@ impl Meet for Normaliser<'_> {
 impl<'a> Normaliser<'a> {
     pub(super) fn new(document: Document<'a>, options: &'a Options) -> Self {
         let mut normaliser = Normaliser {
-            draft: draft(document.root),
             at: document.root,
             document,
             options,
@@ -240,7 +229,7 @@ impl<'a> Normaliser<'a> {
 
     /// Is the keyword part of the document's draft, since this one?
     pub(super) fn since(&self, draft: u8) -> bool {
-        self.draft.is_none_or(|d| d >= draft)
+        self.document.draft.is_none_or(|d| d >= draft)
     }
 
     fn node(&mut self, node: Node<'a>) -> Literal {
@@ -264,6 +253,11 @@ impl<'a> Normaliser<'a> {
                 Value::Object(map) => map,
                 _ => return Err(self.error(schema, "", "a schema is an object or a boolean")),
             };
+            if map.contains_key("$ref") && !self.since(REFERENCES_HAVE_SIBLINGS) {
+                self.warn_of_siblings(schema, map);
+                schema = self.target(schema, map)?;
+                continue;
+            }
             let mut keywords = map.iter().filter(|(key, _)| constrains(key));
             match (keywords.next(), keywords.next()) {
                 (None, _) => return Ok(TRUE),
@@ -272,6 +266,16 @@ impl<'a> Normaliser<'a> {
             }
         }
         Err(self.error(schema, "$ref", "references lead round in circles"))
+    }
+
+    fn warn_of_siblings(&mut self, schema: &'a Value, map: &'a Map<String, Value>) {
+        let ignored: Vec<_> =
+            map.keys().filter(|key| *key != "$ref" && constrains(key)).map(|k| format!("{k:?}")).collect();
+        let text = format!("{} beside $ref means nothing in this draft and is not enforced", ignored.join(", "));
+        let warning = (Some(address(schema)), text);
+        if !ignored.is_empty() && !self.warned.contains(&warning) {
+            self.warned.push(warning);
+        }
     }
 
     fn target(&self, schema: &'a Value, map: &'a Map<String, Value>) -> Result<&'a Value> {
