@@ -3,11 +3,12 @@
 //! A build runs on a thread of its own; the caller's thread looks after it every few milliseconds ([`supervise`]), passes
 //! progress on, and decides whether it has to stop. The stages only call [`check`] in their loops. It leaves a build that
 //! has to stop by unwinding, so that no stage has to hand "stopped" up through all of its functions, and it finds the build
-//! it belongs to by thread: a pool's threads join one with [`Control::run`].
+//! it belongs to by thread: a pool's threads join one with [`Control::run`]. The caller does not wait for the memory of a
+//! build that stopped to be given back.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,9 @@ struct Stage {
 /// A build as seen from both threads.
 #[derive(Debug)]
 pub struct Control {
-    stop: AtomicU8,
+    stop: AtomicBool,
+    /// Whether it is leaving because of that.
+    left: AtomicBool,
     done: AtomicU32,
     of: AtomicU32,
     /// Highest number of bytes allocated in this stage.
@@ -114,7 +117,8 @@ pub(crate) fn current() -> Option<Arc<Control>> {
 impl Control {
     fn new(budget: &Budget, threads: Option<usize>) -> Self {
         Control {
-            stop: AtomicU8::new(0),
+            stop: AtomicBool::new(false),
+            left: AtomicBool::new(false),
             done: AtomicU32::new(0),
             of: AtomicU32::new(0),
             peak: AtomicUsize::new(0),
@@ -139,7 +143,8 @@ impl Control {
         if self.allocated.is_some() {
             self.peak.fetch_max(self.taken(), Ordering::Relaxed);
         }
-        if self.stop.load(Ordering::Relaxed) != 0 {
+        if self.stop.load(Ordering::Relaxed) {
+            self.left.store(true, Ordering::Relaxed);
             resume_unwind(Box::new(Stopped));
         }
     }
@@ -195,52 +200,51 @@ impl Control {
 ///
 /// # Panics
 /// With what `work` panicked with.
-pub(crate) fn supervise<R: Send>(
+pub(crate) fn supervise<R: Send + 'static>(
     budget: &Budget,
     threads: Option<usize>,
     tell: &mut dyn FnMut(&'static str, f64) -> bool,
-    work: impl FnOnce(&Arc<Control>) -> R + Send,
+    work: impl FnOnce(&Arc<Control>) -> R + Send + 'static,
 ) -> (Result<R, Stop>, Arc<Control>) {
     let control = Arc::new(Control::new(budget, threads));
     let started = Instant::now();
-    let mut stopped = None;
-    let result = std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel::<()>();
-        let of_build = Arc::clone(&control);
-        let build = move || {
-            // Dropped when the build ends, however it does.
-            let _sender = sender;
-            catch_unwind(AssertUnwindSafe(|| of_build.run(|| work(&of_build))))
-        };
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, build);
-        let Ok(thread) = thread else { panic!("no thread could be started for the build") };
-        let mut told = 0;
-        loop {
-            let ended = receiver.recv_timeout(INTERVAL) == Err(mpsc::RecvTimeoutError::Disconnected);
-            let names: Vec<&'static str> = control.stages().iter().map(|stage| stage.name).collect();
-            let mut go_on = true;
-            for name in &names[told..] {
-                go_on &= tell(name, 0.0);
-            }
-            told = names.len();
-            if ended {
-                // A short build is over before anybody could stop it.
-                return (if go_on { thread.join() } else { Ok(Err(Box::new(Stopped) as _)) })
-                    .unwrap_or_else(|panic| resume_unwind(panic));
-            }
-            let (done, of) = (control.done.load(Ordering::Relaxed), control.of.load(Ordering::Relaxed));
-            if let Some(name) = names.last() {
-                go_on &= tell(name, (f64::from(done) / f64::from(of.max(1))).min(1.0));
-            }
-            let stop = if go_on { control.decide(budget, started) } else { Some(Stop::Cancelled) };
-            if stopped.is_none() && stop.is_some() {
-                stopped = stop;
-                control.stop.store(1, Ordering::Relaxed);
-            }
+    let (sender, receiver) = mpsc::channel();
+    let of_build = Arc::clone(&control);
+    let build = move || {
+        let result = catch_unwind(AssertUnwindSafe(|| of_build.run(|| work(&of_build))));
+        // Nobody listens to a build that was stopped.
+        drop(sender.send(result));
+    };
+    if let Err(e) = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(build) {
+        panic!("no thread could be started for the build: {e}");
+    }
+    let (mut told, mut stop) = (0, None);
+    let result = loop {
+        let ended = receiver.recv_timeout(INTERVAL).ok();
+        let names: Vec<&'static str> = control.stages().iter().map(|stage| stage.name).collect();
+        let mut go_on = true;
+        for name in &names[told..] {
+            go_on &= tell(name, 0.0);
         }
-    });
+        told = names.len();
+        if let Some(result) = ended {
+            // A short build is over before anybody could stop it.
+            break if go_on { result } else { Err(Box::new(Stopped) as _) };
+        }
+        if control.left.load(Ordering::Relaxed) {
+            break Err(Box::new(Stopped) as _);
+        }
+        let (done, of) = (control.done.load(Ordering::Relaxed), control.of.load(Ordering::Relaxed));
+        if let Some(name) = names.last() {
+            go_on &= tell(name, (f64::from(done) / f64::from(of.max(1))).min(1.0));
+        }
+        if stop.is_none() {
+            stop = if go_on { control.decide(budget, started) } else { Some(Stop::Cancelled) };
+            control.stop.store(stop.is_some(), Ordering::Relaxed);
+        }
+    };
     let result = result.map_err(|panic| match panic.downcast::<Stopped>() {
-        Ok(_) => stopped.unwrap_or(Stop::Cancelled),
+        Ok(_) => stop.unwrap_or(Stop::Cancelled),
         Err(panic) => resume_unwind(panic),
     });
     (result, control)

@@ -42,9 +42,9 @@ use std::sync::{Arc, OnceLock};
 use vocab::Trie;
 
 /// A grammar, and its canonical text, which artifacts are known by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Source {
-    text: String,
+    text: Arc<str>,
     grammar: Arc<Grammar>,
 }
 
@@ -55,7 +55,7 @@ impl Source {
     /// [`CompileError::Malformed`].
     pub fn read(text: String) -> Result<Self, CompileError> {
         let grammar = serde_json::from_str(&text).map_err(|e| CompileError::Malformed(e.to_string()))?;
-        Ok(Source { text, grammar: Arc::new(grammar) })
+        Ok(Source { text: text.into(), grammar: Arc::new(grammar) })
     }
 
     /// The canonical text.
@@ -66,7 +66,7 @@ impl Source {
 
 impl From<Grammar> for Source {
     fn from(grammar: Grammar) -> Self {
-        Source { text: grammar::canonical::to_json(&grammar), grammar: Arc::new(grammar) }
+        Source { text: grammar::canonical::to_json(&grammar).into(), grammar: Arc::new(grammar) }
     }
 }
 
@@ -115,17 +115,24 @@ pub enum Schedule {
 /// [`CompileError`].
 pub fn compile(
     source: &Source,
-    vocab: &Vocab,
+    vocab: &Arc<Vocab>,
     trie: &Arc<Trie>,
     schedule: Schedule,
     config: &Config,
     progress: Progress<'_>,
 ) -> Result<Artifact, CompileError> {
-    let build = Build { source, vocab, trie, config };
-    let front: OnceLock<Arc<Front>> = OnceLock::new();
-    let (result, control) = supervise(&config.budget, config.threads, progress, |control| {
-        let built = Front::build(source, config)?;
-        let front = front.get_or_init(|| Arc::new(built));
+    let build = Arc::new(Build {
+        source: source.clone(),
+        vocab: Arc::clone(vocab),
+        trie: Arc::clone(trie),
+        config: config.clone(),
+        front: OnceLock::new(),
+    });
+    let own = Arc::clone(&build);
+    let (result, control) = supervise(&config.budget, config.threads, progress, move |control| {
+        let build = own;
+        let built = Front::build(&build.source, &build.config)?;
+        let front = build.front.get_or_init(|| Arc::new(built));
         let mut sizes = front.sizes();
         let bytes = match schedule {
             Schedule::AheadOfTime => {
@@ -142,12 +149,12 @@ pub fn compile(
             _ => (Some((bytes, sizes)), None),
         },
         Ok(Ok((None, _))) => (None, None),
-        Ok(Err(error @ CompileError::Limit { .. })) if front.get().is_some() => (None, Some(error)),
+        Ok(Err(error @ CompileError::Limit { .. })) if build.front.get().is_some() => (None, Some(error)),
         Ok(Err(error)) => return Err(error),
         Err(stop) => (None, Some(build.stopped(stop, &control)?)),
     };
     let stats = |sizes| Stats { stages: control.summary(), sizes };
-    match (found, front.get(), over) {
+    match (found, build.front.get(), over) {
         (Some((bytes, sizes)), Some(front), _) => {
             Ok(Artifact { bytes, lazy: None, stats: stats(sizes), warnings: front.warnings.clone() })
         }
@@ -191,20 +198,21 @@ pub fn load(
     }
 }
 
-/// What a build is made from.
-struct Build<'b> {
-    source: &'b Source,
-    vocab: &'b Vocab,
-    trie: &'b Arc<Trie>,
-    config: &'b Config,
+/// What a build is made from, and its first stages once they are done.
+struct Build {
+    source: Source,
+    vocab: Arc<Vocab>,
+    trie: Arc<Trie>,
+    config: Config,
+    front: OnceLock<Arc<Front>>,
 }
 
-impl Build<'_> {
+impl Build {
     /// The stages after the first ones, and the artifact of all of them.
     fn whole(&self, front: &Front, sizes: &mut Sizes) -> Result<Vec<u8>, CompileError> {
         let mut size = |what: &'static str, count: usize| sizes.push((what, count as u64));
         control::begin("terminal_dwa");
-        let terminal = terminal_dwa::build(front.recipes(self.trie, self.config));
+        let terminal = terminal_dwa::build(front.recipes(&self.trie, &self.config));
         size("partitions", terminal.partitions.len());
         size("sequence_nodes", terminal.outcomes.nodes.len());
         size("boundary_classes", terminal.outcomes.classes.len());
@@ -221,8 +229,8 @@ impl Build<'_> {
         control::begin("rows");
         let mut data = assemble::front(front, &terminal.outcomes);
         assemble::automaton(&verdicts, &mut data);
-        rows::write(&terminal, &verdicts, self.trie, self.vocab.words(), &mut data);
-        data.meta = front.meta(verdicts.count, self.vocab).to_section();
+        rows::write(&terminal, &verdicts, &self.trie, self.vocab.words(), &mut data);
+        data.meta = front.meta(verdicts.count, &self.vocab).to_section();
         control::begin("artifact");
         Ok(self.bytes(&data, sizes))
     }
@@ -232,7 +240,7 @@ impl Build<'_> {
         let mut data = assemble::front(front, &terminal_dwa::Outcomes::of(front));
         assemble::nothing_else(&mut data);
         data.grammar = self.source.text.as_bytes().to_vec();
-        data.meta = front.meta(2, self.vocab).to_section();
+        data.meta = front.meta(2, &self.vocab).to_section();
         self.bytes(&data, sizes)
     }
 
