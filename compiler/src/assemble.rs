@@ -62,8 +62,10 @@ pub(crate) fn nothing_else(out: &mut TableData) {
 
 /// Exceptions a lexer state may have to the row it shares.
 const MAX_PATCHES: usize = 6;
-/// Rows tried, latest first, for a state to share.
+/// Rows tried, those that served last first, for a state to share.
 const ROWS_TRIED: usize = 64;
+/// So few exceptions are taken at once.
+const FEW_PATCHES: usize = 3;
 
 fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
     let change = |emission: u32| if emission == NONE { NONE } else { change_of[emission as usize] };
@@ -95,19 +97,26 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
         .collect();
     let classes = lexer.classes;
     let mut rows: Vec<Vec<u32>> = Vec::new();
+    let mut recent: Vec<usize> = Vec::new();
     out.lexer_patch_start.push(0);
     for x in 0..lexer.state_count() {
         let steps = &lexer.steps[x * classes..][..classes];
-        let differences = |row: &Vec<u32>| row.iter().zip(steps).filter(|(a, b)| a != b).count();
-        let from = rows.len().saturating_sub(ROWS_TRIED);
-        let best = (from..rows.len()).map(|i| (differences(&rows[i]), i)).min();
-        let row = match best {
-            Some((count, i)) if count <= MAX_PATCHES => i,
-            _ => {
-                rows.push(steps.to_vec());
-                rows.len() - 1
+        let mut best = (MAX_PATCHES + 1, 0);
+        for (at, &row) in recent.iter().enumerate() {
+            let count = rows[row].iter().zip(steps).filter(|(a, b)| a != b).count();
+            best = best.min((count, at));
+            if count <= FEW_PATCHES {
+                break;
             }
-        };
+        }
+        if best.0 > MAX_PATCHES {
+            recent.truncate(ROWS_TRIED - 1);
+            recent.insert(0, rows.len());
+            rows.push(steps.to_vec());
+        } else {
+            recent[..=best.1].rotate_right(1);
+        }
+        let row = recent[0];
         for class in 0..classes {
             if rows[row][class] != steps[class] {
                 out.lexer_patch_class.push(class as u8);

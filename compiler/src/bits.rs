@@ -51,6 +51,65 @@ pub(crate) fn iter(set: &[u64]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
+/// Bit sets of one width, by number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Matrix {
+    width: usize,
+    words: Vec<u64>,
+}
+
+impl Matrix {
+    /// So many empty sets of `width` words.
+    pub(crate) fn new(width: usize, count: usize) -> Self {
+        Matrix { width, words: vec![0; width * count] }
+    }
+
+    /// Number of sets.
+    pub(crate) fn len(&self) -> usize {
+        self.words.len() / self.width
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u64]> {
+        self.words.chunks_exact(self.width)
+    }
+
+    /// Add an empty set.
+    pub(crate) fn push(&mut self) {
+        self.words.resize(self.words.len() + self.width, 0);
+    }
+
+    /// The sets from one on.
+    pub(crate) fn split_off(mut self, at: usize) -> Self {
+        Matrix { width: self.width, words: self.words.split_off(at * self.width) }
+    }
+
+    /// Unite a set with another one of this matrix; whether it grew.
+    pub(crate) fn unite(&mut self, into: usize, from: usize) -> bool {
+        let (into, from) = (into * self.width, from * self.width);
+        let mut grew = 0;
+        for i in 0..self.width {
+            let word = self.words[from + i];
+            grew |= word & !self.words[into + i];
+            self.words[into + i] |= word;
+        }
+        grew != 0
+    }
+}
+
+impl std::ops::Index<usize> for Matrix {
+    type Output = [u64];
+
+    fn index(&self, row: usize) -> &[u64] {
+        &self.words[row * self.width..][..self.width]
+    }
+}
+
+impl std::ops::IndexMut<usize> for Matrix {
+    fn index_mut(&mut self, row: usize) -> &mut [u64] {
+        &mut self.words[row * self.width..][..self.width]
+    }
+}
+
 /// Bit sets of one width, each stored once.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {

@@ -13,12 +13,15 @@ use crate::lr::{Action, LrLimits, LrTable};
 use crate::parser_dwa::Quotient;
 use crate::terminal_dwa::Builder;
 use crate::vocab::Trie;
-use crate::{Sizes, Source, control, grammar};
+use crate::{Sizes, Source, control, grammar, parallel};
 use dwa_runtime::{Meta, Vocab};
 use std::sync::Arc;
 
 /// Largest number of terminals: their ids, and the end's, take 16 bits.
 const MAX_TERMINALS: usize = u16::MAX as usize - 1;
+
+/// Productions, and LR states, beyond which it pays to do two things at once.
+const LARGE: usize = 500;
 
 /// What the first stages made.
 #[derive(Debug)]
@@ -48,35 +51,53 @@ impl Front {
         let follow = Follow::build(&reduced, &fallback);
 
         control::begin("lr_table");
-        let table = LrTable::build(&reduced, &fallback, config.lr)?;
+        let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
+        // The basic lexer does not ask the table for anything.
+        let is_basic = grammar.lexer == LexerMode::Basic;
+        let (table, of_all) = parallel::join(
+            is_basic && grammar.productions.len() > LARGE,
+            || LrTable::build(&reduced, &fallback, config.lr),
+            || is_basic.then(|| GroupedDfa::basic(&grammar.terminals, &config.lexer)),
+        );
+        let table = table?;
+        let of_all = of_all.transpose().map_err(lexer_error)?;
 
         control::begin("lexer");
-        let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
         let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
-        let lexers = |shared: bool| -> Result<_, CompileError> {
-            let (groups, dfa) = match grammar.lexer {
-                LexerMode::Basic => GroupedDfa::basic(&grammar.terminals, &table, &config.lexer),
-                LexerMode::Contextual => GroupedDfa::contextual(&grammar.terminals, &table, shared, &config.lexer),
-            }
-            .map_err(lexer_error)?;
+        let watched = |groups: Groups, dfa: GroupedDfa| -> Result<_, CompileError> {
             let facts = facts(&grammar, &table, &groups, follow.clone());
-            let (lexer, findings) = build_watched(&dfa, &facts, config.max_watched_states)
-                .map_err(|e| CompileError::Limit { stage: "lexer", what: "watched lexer states", limit: e.0 })?;
-            Ok((groups, dfa, facts, lexer, findings))
+            let (watched, quotient) = parallel::join(
+                table.state_count > LARGE,
+                || build_watched(&dfa, &facts, config.max_watched_states),
+                || Quotient::new(&table, &groups.of_state),
+            );
+            let (lexer, findings) = watched.map_err(|e| CompileError::Limit {
+                stage: "lexer",
+                what: "watched lexer states",
+                limit: e.0,
+            })?;
+            Ok((groups, dfa, facts, lexer, findings, quotient))
         };
-        let mut built = lexers(true)?;
+        let contextual = |shared: bool| {
+            let built = GroupedDfa::contextual(&grammar.terminals, &table, shared, &config.lexer);
+            let (groups, dfa) = built.map_err(lexer_error)?;
+            watched(groups, dfa)
+        };
+        let mut built = match of_all {
+            Some(dfa) => watched(Groups::basic(&table), dfa)?,
+            None => contextual(true)?,
+        };
         // In a lexer that rows share, a terminal of one may look inseparable where only the others can be: so nothing is
         // reported of such a lexer.
         if !built.4.reports.is_empty() && built.0.members.len() < built.0.rows {
-            built = lexers(false)?;
+            built = contextual(false)?;
         }
-        let (groups, dfa, facts, lexer, findings) = built;
+        let (groups, dfa, facts, lexer, findings, quotient) = built;
         let facts = Arc::new(facts);
         if findings.nothing_begins {
             let name = |t: u32| grammar.terminals[t as usize].name.clone();
             return Err(CompileError::NothingBegins { terminals: bits::iter(&facts.begin).map(name).collect() });
         }
-        let quotient = Quotient::new(&table, &groups.of_state);
         let warnings = warnings(&grammar, &findings);
         let (lexer, quotient) = (Arc::new(lexer), Arc::new(quotient));
         let mut front =
@@ -184,15 +205,12 @@ fn facts(grammar: &Grammar, table: &LrTable, groups: &Groups, follow: Vec<Vec<u6
                 let group = groups.of_state[to as usize];
                 let after = &mut after[t as usize];
                 let i = after.iter().position(|(g, _)| *g == group).unwrap_or_else(|| {
-                    after.push((group, vec![0; width]));
+                    // With the basic lexer, every terminal takes part in every lexeme.
+                    after.push((group, vec![if grammar.lexer == LexerMode::Basic { u64::MAX } else { 0 }; width]));
                     after.len() - 1
                 });
-                match grammar.lexer {
-                    // Every terminal takes part in every lexeme.
-                    LexerMode::Basic => after[i].1.fill(u64::MAX),
-                    LexerMode::Contextual => {
-                        table.row_terminals(to).iter().for_each(|&next| bits::insert(&mut after[i].1, next));
-                    }
+                if grammar.lexer == LexerMode::Contextual {
+                    table.row_terminals(to).iter().for_each(|&next| bits::insert(&mut after[i].1, next));
                 }
             }
         }

@@ -16,3 +16,15 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
         Some(Err(_)) | None => all(),
     }
 }
+
+/// Two independent parts of a build, at once if they are `large`.
+pub(crate) fn join<A: Send, B: Send>(
+    large: bool,
+    a: impl FnOnce() -> A + Send,
+    b: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    match control::current().filter(|build| large && build.threads != Some(1)) {
+        Some(build) => rayon::join(|| build.run(a), || build.run(b)),
+        None => (a(), b()),
+    }
+}

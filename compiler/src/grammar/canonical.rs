@@ -108,6 +108,9 @@ impl Writer {
                     self.raw("]]");
                 }
             },
+            Expr::Fold(bytes) => {
+                self.raw("[\"fold\",").text(&String::from_utf8_lossy(bytes)).raw("]");
+            }
             Expr::Class(ranges) => self.ranges("class", ranges),
             Expr::JsonClass(ranges) => self.ranges("jsonclass", ranges),
             Expr::ByteClass(ranges) => self.ranges("byteclass", ranges),

@@ -15,6 +15,8 @@ pub type TerminalId = u32;
 pub enum Expr {
     /// These bytes, in order.
     Bytes(Vec<u8>),
+    /// The same, each ASCII letter in either case.
+    Fold(Vec<u8>),
     /// One code point out of inclusive ranges; surrogates never match.
     Class(Vec<(u32, u32)>),
     /// One code point out of inclusive ranges, in any of its spellings in a JSON string; surrogates never match.
@@ -85,6 +87,7 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
     let children = || -> Result<Vec<Expr>, String> { list(1)?.iter().map(|v| expr_from_value(v, depth + 1)).collect() };
     Ok(match tag {
         "lit" => Expr::Bytes(arg(1)?.as_str().ok_or("literal is not a string")?.as_bytes().to_vec()),
+        "fold" => Expr::Fold(arg(1)?.as_str().ok_or("folded literal is not a string")?.as_bytes().to_vec()),
         "bytes" => Expr::Bytes(list(1)?.iter().map(|v| number(v, 255).map(|b| b as u8)).collect::<Result<_, _>>()?),
         "class" => Expr::Class(ranges(0x10FFFF)?),
         "jsonclass" => Expr::JsonClass(ranges(0x10FFFF)?),

@@ -178,7 +178,7 @@ fn body(decoded: &Expr, spelling: Spelling) -> Result<Expr, Reason> {
             Err(_) => return Err(Reason("a string language holds bytes that are no UTF-8".into())),
         },
         Expr::Class(ranges) => class(ranges, spelling),
-        Expr::ByteClass(_) | Expr::JsonClass(_) => {
+        Expr::ByteClass(_) | Expr::JsonClass(_) | Expr::Fold(_) => {
             return Err(Reason("a string language holds what is no class of code points".into()));
         }
         Expr::Cat(parts) => Expr::Cat(all(parts)?),
@@ -266,7 +266,7 @@ fn lengths(expr: &Expr) -> (u64, Option<u64>) {
         (a.saturating_add(c), b.zip(d).map(|(b, d)| b.saturating_add(d)))
     };
     match expr {
-        Expr::Bytes(bytes) => {
+        Expr::Bytes(bytes) | Expr::Fold(bytes) => {
             let count = String::from_utf8_lossy(bytes).chars().count() as u64;
             (count, Some(count))
         }

@@ -25,7 +25,7 @@ pub struct Groups {
 
 impl Groups {
     /// One group with all terminals.
-    fn basic(table: &LrTable) -> Self {
+    pub(crate) fn basic(table: &LrTable) -> Self {
         let all = (0..table.terminal_count as u32).collect();
         Groups { of_state: vec![0; table.state_count], members: vec![all], rows: 1 }
     }
@@ -76,8 +76,10 @@ pub struct GroupedDfa {
     pub class_count: usize,
     /// `[state * class_count + class]` → state, or [`DEAD`].
     pub next: Vec<u32>,
-    /// Candidates of each state; empty if it does not accept.
-    pub candidates: Vec<Box<[TerminalId]>>,
+    /// Set of candidates of each state, of which number 0 is empty: for states that do not accept.
+    pub cand: Vec<u32>,
+    /// Sets of candidates.
+    pub cand_sets: Vec<Box<[TerminalId]>>,
     /// Start of each group's lexemes.
     pub starts: Vec<u32>,
     /// Group of each state.
@@ -89,10 +91,8 @@ impl GroupedDfa {
     ///
     /// # Errors
     /// [`LexerError`] if it cannot be built.
-    pub fn basic(terminals: &[Terminal], table: &LrTable, limits: &LexerLimits) -> Result<(Groups, Self), LexerError> {
-        let groups = Groups::basic(table);
-        let dfa = Self::build(terminals, &groups, limits)?;
-        Ok((groups, dfa))
+    pub fn basic(terminals: &[Terminal], limits: &LexerLimits) -> Result<Self, LexerError> {
+        Self::build(terminals, &[(0..terminals.len() as u32).collect()], limits)
     }
 
     /// The lexers of the rows, `shared` where that is exact. Where shared ones grow large, each distinct row has its own.
@@ -111,18 +111,18 @@ impl GroupedDfa {
             ..limits.clone()
         };
         let groups = Groups::contextual(terminals, table, shared);
-        if shared && let Ok(dfa) = Self::build(terminals, &groups, &small) {
+        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, &small) {
             return Ok((groups, dfa));
         }
         let groups = if shared { Groups::contextual(terminals, table, false) } else { groups };
-        let dfa = Self::build(terminals, &groups, limits)?;
+        let dfa = Self::build(terminals, &groups.members, limits)?;
         Ok((groups, dfa))
     }
 
     /// Build the lexer of each group, candidates resolved by rank.
-    fn build(terminals: &[Terminal], groups: &Groups, limits: &LexerLimits) -> Result<Self, LexerError> {
+    fn build(terminals: &[Terminal], groups: &[Vec<TerminalId>], limits: &LexerLimits) -> Result<Self, LexerError> {
         let left = AtomicUsize::new(limits.max_dfa_states);
-        let parts = parallel::map(&groups.members, |members| {
+        let parts = parallel::map(groups, |members| {
             let part = LexerDfa::build(terminals, members, true, limits)?;
             let states = part.state_count();
             match left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(states)) {
@@ -146,24 +146,30 @@ impl GroupedDfa {
             byte_class,
             class_count: sample.len(),
             next: Vec::new(),
-            candidates: Vec::new(),
+            cand: Vec::new(),
+            cand_sets: vec![Box::default()],
             starts: Vec::new(),
             group: Vec::new(),
         };
         for (group, part) in parts.iter().enumerate() {
-            let offset = out.candidates.len() as u32;
+            let (offset, sets) = (out.cand.len() as u32, out.cand_sets.len() as u32 - 1);
             out.starts.push(offset);
+            let classes: Vec<usize> =
+                sample.iter().map(|&byte| usize::from(part.byte_class[usize::from(byte)])).collect();
             for q in 0..part.state_count() as u32 {
-                out.next.extend(sample.iter().map(|&byte| part.step(q, byte).map_or(DEAD, |to| to + offset)));
-                out.candidates.push(part.candidates(q).into());
-                out.group.push(group as u32);
+                let row = part.row(q);
+                out.next
+                    .extend(classes.iter().map(|&class| if row[class] == DEAD { DEAD } else { row[class] + offset }));
             }
+            out.cand.extend(part.cand.iter().map(|&set| if set == 0 { 0 } else { set + sets }));
+            out.cand_sets.extend_from_slice(&part.cand_sets[1..]);
+            out.group.resize(out.cand.len(), group as u32);
         }
         Ok(out)
     }
 
     /// Number of states.
     pub fn state_count(&self) -> usize {
-        self.candidates.len()
+        self.cand.len()
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn renumber(dfa: &Dfa, start: u32) -> Dfa {
 }
 
 /// Merge the byte classes that no state tells apart and number classes by their first byte.
-fn merge_classes(dfa: Dfa) -> Dfa {
+pub(super) fn merge_classes(dfa: Dfa) -> Dfa {
     let k = dfa.class_count;
     let mut class = vec![0u32; k]; // old class → class so far, numbered by first old class
     let mut first = vec![0usize]; // class so far → its first old class

@@ -5,7 +5,8 @@
 //! 1. `nfa`: an [`Expr`](crate::grammar::ir::Expr) becomes a Thompson NFA over byte ranges; `utf8` and `json_class` turn
 //!    code-point classes into small shared byte automata, `boolean` computes `&` and `~` on automata of the operands;
 //! 2. `determinize`: subset construction over byte classes, keyed by the NFA states that matter;
-//! 3. `minimize`: Hopcroft's partition refinement, then the coarsest byte classes, then breadth-first numbering.
+//! 3. `minimize`: Hopcroft's partition refinement, then the coarsest byte classes, then breadth-first numbering;
+//! 4. `words`: what are no patterns but words joins them as a trie, without passing through the other stages.
 //!
 //! What holds of every [`LexerDfa`]:
 //!
@@ -33,6 +34,7 @@ mod sharing;
 mod tests;
 mod utf8;
 mod watched;
+mod words;
 
 pub use cuts::Cut;
 pub(crate) use cuts::{find as find_cuts, shortest_text};
@@ -45,10 +47,11 @@ pub use watched::{
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::grammar::ir::{Terminal, TerminalId};
+use crate::grammar::ir::{Expr, Terminal, TerminalId};
 use determinize::{Dfa, Overflow, determinize};
 use minimize::minimize;
 use nfa::Builder;
+use words::Words;
 
 /// The transition that is not there.
 pub const DEAD: u32 = u32::MAX;
@@ -196,22 +199,54 @@ impl LexerDfa {
         let mut members = members.to_vec();
         members.sort_unstable();
         members.dedup();
+        let mut words = Words::new(limits);
+        let mut patterns: Vec<(TerminalId, Vec<&Expr>)> = Vec::with_capacity(members.len());
+        for &id in &members {
+            let mut rest = Vec::new();
+            words.take(id, &terminals[id as usize].expr, &mut rest);
+            patterns.push((id, rest));
+        }
+        let with_words = words.terminals();
+        let (trie, left) = words.trie();
+
+        for (id, expr) in left {
+            let at = patterns.partition_point(|(other, _)| *other < id);
+            patterns[at].1.push(expr);
+        }
         let mut builder = Builder::new(limits);
         let mut entries = Vec::with_capacity(members.len());
-        for &id in &members {
-            let terminal = &terminals[id as usize];
-            entries.push(builder.terminal(&terminal.name, &terminal.expr, id)?);
+        for (id, rest) in patterns {
+            let Terminal { name, expr, .. } = &terminals[id as usize];
+            if with_words.binary_search(&id).is_err() {
+                entries.push(builder.terminal(name, expr, id)?);
+                continue;
+            }
+            for part in rest {
+                entries.extend(builder.alternative(name, part, id)?);
+            }
         }
         let (nfa, start) = builder.finish(entries);
 
         let mut sets = CandidateSets::default();
-        let dfa = determinize(&nfa, start, limits, |accepting| {
+        let best = |accepting: &[TerminalId]| -> Box<[TerminalId]> {
             let top = accepting.iter().map(|&t| terminals[t as usize].rank()).max();
             let keep = |t: &TerminalId| !resolve_ranks || Some(terminals[*t as usize].rank()) == top;
-            sets.intern(accepting.iter().copied().filter(keep).collect())
-        })
-        .map_err(|overflow| LexerError::overflow(overflow, None))?;
-        Ok(Self::from_dfa(minimize(dfa), &sets))
+            accepting.iter().copied().filter(keep).collect()
+        };
+        let overflow = |overflow| LexerError::overflow(overflow, None);
+        let dfa = determinize(&nfa, start, limits, |accepting| sets.intern(best(accepting))).map_err(overflow)?;
+        let mut dfa = minimize(dfa);
+
+        if !trie.is_empty() {
+            let unite = |set: u32, words: &[TerminalId]| {
+                let mut all = [&sets.sets[set as usize][..], words].concat();
+                all.sort_unstable();
+                all.dedup();
+                sets.intern(best(&all))
+            };
+            dfa = trie.join(&dfa, limits, unite).map_err(overflow)?;
+        }
+        Ok(Self::from_dfa(dfa, &sets))
     }
 
     fn from_dfa(dfa: Dfa, sets: &CandidateSets) -> Self {

@@ -73,6 +73,17 @@ impl Nfa {
         self.push(State::Ranges(at, at + 1))
     }
 
+    /// A byte, or, if it is a letter, the other one that is it in another case.
+    fn folded(&mut self, byte: u8, target: u32) -> u32 {
+        let at = self.ranges.len() as u32;
+        let (upper, lower) = (byte.to_ascii_uppercase(), byte.to_ascii_lowercase());
+        self.ranges.push(Range { lo: upper, hi: upper, target });
+        if lower != upper {
+            self.ranges.push(Range { lo: lower, hi: lower, target });
+        }
+        self.push(State::Ranges(at, self.ranges.len() as u32))
+    }
+
     /// Note a chain from `base` to the last state, begun when there were as many chains of each height as `before` says.
     fn chain(&mut self, base: u32, stride: u32, last_is_widest: bool, before: &[usize]) {
         let chain = Chain { base, end: self.states.len() as u32, stride, last_is_widest };
@@ -179,6 +190,8 @@ struct Node<'a> {
 }
 
 enum Kind<'a> {
+    /// In any case of the letters.
+    Fold(&'a [u8]),
     Bytes(&'a [u8]),
     Fragment(Rc<Fragment>),
     Cat(Vec<Node<'a>>),
@@ -242,15 +255,23 @@ impl<'a> Builder<'a> {
 
     /// Emit a terminal and return the state where it begins.
     pub(super) fn terminal(&mut self, name: &'a str, expr: &'a Expr, id: TerminalId) -> Result<u32, LexerError> {
+        self.alternative(name, expr, id)?.ok_or_else(|| LexerError::EmptyLanguage { terminal: name.to_owned() })
+    }
+
+    /// Emit one of a terminal's alternatives, if it matches anything, and return the state where it begins.
+    pub(super) fn alternative(
+        &mut self,
+        name: &'a str,
+        expr: &'a Expr,
+        id: TerminalId,
+    ) -> Result<Option<u32>, LexerError> {
         self.terminal = name;
-        let Some(node) = self.lower(expr, 0)? else {
-            return Err(LexerError::EmptyLanguage { terminal: name.to_owned() });
-        };
+        let Some(node) = self.lower(expr, 0)? else { return Ok(None) };
         if node.nullable {
             return Err(LexerError::Nullable { terminal: name.to_owned() });
         }
         let accept = self.nfa.push(State::Accept(id));
-        self.emit(&node, accept)
+        self.emit(&node, accept).map(Some)
     }
 
     /// The NFA and its start, from which all terminals begin.
@@ -268,6 +289,9 @@ impl<'a> Builder<'a> {
         Ok(match expr {
             Expr::Bytes(bytes) => {
                 Some(Node { kind: Kind::Bytes(bytes), nullable: bytes.is_empty(), size: bytes.len() as u64 })
+            }
+            Expr::Fold(bytes) => {
+                Some(Node { kind: Kind::Fold(bytes), nullable: bytes.is_empty(), size: bytes.len() as u64 })
             }
             Expr::Class(ranges) => {
                 let class = self.classes.entry(expr).or_insert_with(|| utf8::class(ranges).map(Rc::new));
@@ -414,6 +438,7 @@ impl<'a> Builder<'a> {
         }
         Ok(match &node.kind {
             Kind::Bytes(bytes) => bytes.iter().rev().fold(next, |next, &b| self.nfa.byte(b, next)),
+            Kind::Fold(bytes) => bytes.iter().rev().fold(next, |next, &b| self.nfa.folded(b, next)),
             Kind::Fragment(fragment) => self.paste(fragment, next),
             Kind::Cat(parts) => parts.iter().rev().try_fold(next, |next, part| self.emit(part, next))?,
             Kind::Alt(parts) => {

@@ -8,7 +8,7 @@
 //! Source: the project's own analysis; the pairwise rule of terminals alone is not enough.
 
 use super::groups::GroupedDfa;
-use super::watched::{Afters, Goes, Raw, TerminalFacts, TooManyStates, WatchedLexer, edge_starts, propagate};
+use super::watched::{Afters, Goes, Raw, TerminalFacts, TooManyStates, WatchedLexer, by_target, propagate};
 use crate::bits;
 use rustc_hash::FxHashMap;
 
@@ -47,17 +47,22 @@ pub fn build_watched(
     max_states: usize,
 ) -> Result<(WatchedLexer, Findings), TooManyStates> {
     let raw = Raw::explore(dfa, facts, max_states)?;
+
     let mut analysis = Analysis::new(&raw);
-    let mut trapped = vec![vec![0u64; raw.width]; raw.states.len()];
+
+    let mut trapped = bits::Matrix::new(raw.width, raw.states.len());
     loop {
         crate::control::check();
         analysis.find_live(&trapped);
+
         analysis.find_followers();
+
         if !analysis.find_traps(&mut trapped) {
             break;
         }
     }
     let findings = analysis.findings();
+
     let Analysis { live, ended, .. } = analysis;
     let ended = ended.into_iter().map(|(end, (alive, _))| (end, alive)).collect();
     Ok((raw.finish(&live, &ended), findings))
@@ -67,72 +72,90 @@ pub fn build_watched(
 type Ending = (u32, Vec<(u32, u32)>);
 
 /// Numbers those pairs of a state x and a group g that occur: where the sets have what can come after a lexeme that ends
-/// in x, if the next one is of group g. With hundreds of groups, a state's lexemes are followed by few of them.
+/// in x, if the next one is of group g. With hundreds of groups, a state's lexemes are followed by few of them. States
+/// that end alike share their numbers; a state between lexemes stands for "just ended".
 #[derive(Default)]
 struct Slots {
     ids: FxHashMap<(u32, u32), u32>,
 }
 
 impl Slots {
-    fn number(&mut self, x: u32, group: u32) -> u32 {
+    fn key(raw: &Raw, x: u32, group: u32) -> (u32, u32) {
+        let lists = raw.ends.len() as u32;
+        (if raw.is_start(x) { lists + x } else { raw.ends_of[x as usize] }, group)
+    }
+
+    fn number(&mut self, key: (u32, u32)) -> u32 {
         let next = self.ids.len() as u32;
-        *self.ids.entry((x, group)).or_insert(next)
+        *self.ids.entry(key).or_insert(next)
     }
 }
 
 struct Analysis<'a> {
     raw: &'a Raw<'a>,
     slots: Slots,
-    /// Edges inside a lexeme, (target, source), sorted.
+    /// Edges inside a lexeme, (source, target), and the sources by target.
     inside: Vec<(u32, u32)>,
-    inside_start: Vec<usize>,
+    /// States from which a byte ends a lexeme that cannot go on, with the step.
+    ends: Vec<(u32, &'a Goes)>,
+    sources: Vec<u32>,
+    source_start: Vec<u32>,
     /// For each terminal the ways a lexeme can end as it.
     endings: Vec<Vec<Ending>>,
     /// live(x).
-    live: Vec<Vec<u64>>,
+    live: bits::Matrix,
     /// What a lexeme that ends at once can be, traps left out, and where it leads; by [`Goes::end`].
     ended: FxHashMap<(u32, u32), (Vec<u64>, Afters)>,
     /// sep(x) for each next group: what the next byte can start, if the lexeme ends in x; closed through ignored
-    /// terminals. A state between lexemes stands for "just ended" and has a slot for its own group only.
-    followers: Vec<Vec<u64>>,
+    /// terminals. A state between lexemes has a slot for its own group only.
+    followers: bits::Matrix,
 }
 
 impl<'a> Analysis<'a> {
     fn new(raw: &'a Raw<'a>) -> Self {
         let n = raw.states.len() as u32;
         let mut inside: Vec<(u32, u32)> = Vec::new();
+        let mut ends: Vec<(u32, &Goes)> = Vec::new();
         let mut ended = FxHashMap::default();
         let mut note = |goes: &Goes| {
             if let (Some(end), Goes::Ends(p, afters)) = (goes.end(), goes) {
-                ended.entry(end).or_insert_with(|| (raw.cand[*p as usize].to_vec(), afters.clone()));
+                ended.entry(end).or_insert_with(|| (raw.cand(*p).to_vec(), afters.clone()));
             }
         };
+        let lists = 0..raw.ends.len() as u32;
+        let mains = |list: u32| raw.ends_at(list).map(|(main, _)| main).filter(|main| **main != Goes::Dead).collect();
+        let longer: Vec<Vec<&Goes>> = lists.clone().map(mains).collect();
+        lists.flat_map(|list| raw.ends_at(list)).flat_map(|(_, shorts)| shorts).for_each(|short| note(&short.goes));
         for x in 0..n {
-            for (main, shorts) in raw.steps_of(x) {
+            for main in
+                raw.inside_of(x).map(|step| step.0).chain(longer[raw.ends_of[x as usize] as usize].iter().copied())
+            {
                 note(main);
-                shorts.iter().for_each(|short| note(&short.goes));
-                if let (Goes::To(to), false) = (main, raw.is_start(x)) {
-                    inside.push((*to, x));
+                match main {
+                    _ if raw.is_start(x) => {}
+                    Goes::Dead => {}
+                    Goes::To(to) => inside.push((x, *to)),
+                    Goes::Ends(..) => ends.push((x, main)),
                 }
             }
         }
-        inside.sort_unstable();
-        inside.dedup();
-        let inside_start = edge_starts(&inside, n as usize);
+        let (source_start, sources) = by_target(inside.iter().copied(), n as usize);
         let mut analysis = Analysis {
             raw,
             slots: Slots::default(),
             inside,
-            inside_start,
+            ends,
+            sources,
+            source_start,
             endings: Vec::new(),
-            live: Vec::new(),
+            live: bits::Matrix::default(),
             ended,
-            followers: Vec::new(),
+            followers: bits::Matrix::default(),
         };
         for after in analysis.ended.values().flat_map(|(_, afters)| afters.iter()) {
-            analysis.slots.number(after.state, after.group);
+            analysis.slots.number(Slots::key(raw, after.state, after.group));
         }
-        analysis.slots.number(0, raw.group_of(0));
+        analysis.slots.number(Slots::key(raw, 0, raw.group_of(0)));
         analysis.endings = analysis.find_endings();
         analysis
     }
@@ -144,17 +167,18 @@ impl<'a> Analysis<'a> {
         for x in (0..raw.states.len() as u32).filter(|&x| !raw.is_start(x)) {
             for t in bits::iter(raw.cand_of(x)) {
                 let slots = if bits::has(&facts.ignored, t) {
-                    vec![(self.slots.number(x, raw.group_of(x)), raw.group_of(x))]
+                    vec![(self.slots.number(Slots::key(raw, x, raw.group_of(x))), raw.group_of(x))]
                 } else {
-                    facts.after[t as usize].iter().map(|(g, _)| (self.slots.number(x, *g), *g)).collect()
+                    let after = facts.after[t as usize].iter();
+                    after.map(|(g, _)| (self.slots.number(Slots::key(raw, x, *g)), *g)).collect()
                 };
                 endings[t as usize].push((x, slots));
             }
-            for (main, _) in raw.steps_of(x) {
-                let Goes::Ends(p, afters) = main else { continue };
-                for t in bits::iter(&raw.cand[*p as usize]) {
-                    endings[t as usize].push((x, self.slots_after(t, afters)));
-                }
+        }
+        for &(x, end) in &self.ends {
+            let Goes::Ends(p, afters) = end else { continue };
+            for t in bits::iter(raw.cand(*p)) {
+                endings[t as usize].push((x, self.slots_after(t, afters)));
             }
         }
         for list in &mut endings {
@@ -170,27 +194,21 @@ impl<'a> Analysis<'a> {
         let ignored = bits::has(&facts.ignored, t);
         let open =
             afters.iter().filter(|a| a.ignored == ignored && (ignored || facts.rows_after(t, a.group).is_some()));
-        open.map(|a| (self.slots.ids[&(a.state, a.group)], a.group)).collect()
+        open.map(|a| (self.slots.ids[&Slots::key(self.raw, a.state, a.group)], a.group)).collect()
     }
 
-    fn find_live(&mut self, trapped: &[Vec<u64>]) {
+    fn find_live(&mut self, trapped: &bits::Matrix) {
         let raw = self.raw;
-        let own = (0..raw.states.len() as u32)
-            .map(|x| {
-                let mut set = raw.cand_of(x).to_vec();
-                if !raw.is_start(x) {
-                    for end in raw.steps_of(x).filter_map(|(main, _)| main.end()) {
-                        bits::unite(&mut set, &self.ended[&end].0);
-                    }
-                }
-                set
-            })
-            .collect();
-        self.live = propagate(own, self.inside.iter().map(|&(to, from)| (from, to)));
-        for (live, trapped) in self.live.iter_mut().zip(trapped) {
-            for (a, b) in live.iter_mut().zip(trapped) {
-                *a &= !b;
-            }
+        let mut own = bits::Matrix::new(raw.width, raw.states.len());
+        for x in 0..raw.states.len() {
+            own[x].copy_from_slice(raw.cand_of(x as u32));
+        }
+        for (x, end) in &self.ends {
+            bits::unite(&mut own[*x as usize], &self.ended[&end.end().unwrap_or_default()].0);
+        }
+        self.live = propagate(own, self.inside.clone());
+        for x in 0..raw.states.len() {
+            self.live[x].iter_mut().zip(&trapped[x]).for_each(|(a, b)| *a &= !b);
         }
     }
 
@@ -199,70 +217,68 @@ impl<'a> Analysis<'a> {
     /// terminal. In `sets`, after_ignored of all states comes first, then the slots.
     fn find_followers(&mut self) {
         let raw = self.raw;
-        let n = raw.states.len();
+        let n = raw.states.len() as u32;
         let ignored = &raw.facts.ignored;
         let mut slots = std::mem::take(&mut self.slots);
-        let mut sets = vec![vec![0u64; raw.width]; n + slots.ids.len()];
+        let mut sets = bits::Matrix::new(raw.width, n as usize + slots.ids.len());
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        let mut slot = |sets: &mut Vec<Vec<u64>>, x: u32, group: u32| {
-            let at = n as u32 + slots.number(x, group);
+        let mut slot = |sets: &mut bits::Matrix, key: (u32, u32)| {
+            let at = n + slots.number(key);
             if at as usize == sets.len() {
-                sets.push(vec![0; raw.width]);
+                sets.push();
             }
             at
         };
-        let mut start = |sets: &mut Vec<Vec<u64>>, at: (u32, u32), goes: &Goes, edges: &mut Vec<(u32, u32)>| match goes
+        let mut start = |sets: &mut bits::Matrix, key: (u32, u32), goes: &Goes, edges: &mut Vec<(u32, u32)>| match goes
         {
             Goes::Dead => {}
             Goes::To(y) => {
-                let from = slot(sets, at.0, at.1);
-                bits::unite(&mut sets[from as usize], &self.live[*y as usize]);
-                edges.push((from, *y));
+                let (from, live) = (slot(sets, key), &self.live[*y as usize]);
+                bits::unite(&mut sets[from as usize], live);
+                // Otherwise nothing comes after an ignored one.
+                if bits::meets(live, ignored) {
+                    edges.push((from, *y));
+                }
             }
             Goes::Ends(..) => {
-                let from = slot(sets, at.0, at.1);
+                let from = slot(sets, key);
                 let (alive, afters) = &self.ended[&goes.end().unwrap_or_default()];
                 bits::unite(&mut sets[from as usize], alive);
                 if bits::meets(alive, ignored) {
                     let on = afters.iter().filter(|a| a.ignored);
-                    edges.extend(on.map(|a| (from, slot(sets, a.state, a.group))));
+                    edges.extend(on.map(|a| (from, slot(sets, Slots::key(raw, a.state, a.group)))));
                 }
             }
         };
-        for x in 0..n as u32 {
-            let group = raw.group_of(x);
-            for (main, shorts) in raw.steps_of(x) {
-                if raw.is_start(x) {
-                    start(&mut sets, (x, group), main, &mut edges);
-                    continue;
-                }
-                for short in shorts {
-                    start(&mut sets, (x, short.group), &short.goes, &mut edges);
-                }
+        for list in 0..raw.ends.len() as u32 {
+            for short in raw.ends_at(list).flat_map(|(_, shorts)| shorts) {
+                start(&mut sets, (list, short.group), &short.goes, &mut edges);
             }
         }
-        for x in 0..n as u32 {
-            if !raw.is_start(x) {
-                for (main, _) in raw.steps_of(x) {
-                    match main {
-                        Goes::Dead => {}
-                        Goes::To(to) => edges.push((x, *to)),
-                        Goes::Ends(..) => {
-                            let (alive, afters) = &self.ended[&main.end().unwrap_or_default()];
-                            if bits::meets(alive, ignored) {
-                                let on = afters.iter().filter(|a| a.ignored);
-                                edges.extend(on.map(|a| (x, slot(&mut sets, a.state, a.group))));
-                            }
+        for x in (0..n).filter(|&x| raw.is_start(x)) {
+            let key = Slots::key(raw, x, raw.group_of(x));
+            raw.inside_of(x).for_each(|(main, _)| start(&mut sets, key, main, &mut edges));
+        }
+        for x in (0..n).filter(|&x| !raw.is_start(x) && bits::meets(&self.live[x as usize], ignored)) {
+            for (main, _) in raw.steps_of(x) {
+                match main {
+                    Goes::Dead => {}
+                    Goes::To(to) => edges.push((x, *to)),
+                    Goes::Ends(..) => {
+                        let (alive, afters) = &self.ended[&main.end().unwrap_or_default()];
+                        if bits::meets(alive, ignored) {
+                            let on = afters.iter().filter(|a| a.ignored);
+                            edges.extend(on.map(|a| (x, slot(&mut sets, Slots::key(raw, a.state, a.group)))));
                         }
                     }
                 }
             }
             if bits::meets(raw.cand_of(x), ignored) {
-                edges.push((x, slot(&mut sets, x, raw.group_of(x))));
+                edges.push((x, slot(&mut sets, Slots::key(raw, x, raw.group_of(x)))));
             }
         }
         self.slots = slots;
-        self.followers = propagate(sets, edges.into_iter()).split_off(n);
+        self.followers = propagate(sets, edges).split_off(n as usize);
     }
 
     /// Terminals whose separability matters: those that never end a sentence and must be followed by something.
@@ -293,7 +309,7 @@ impl<'a> Analysis<'a> {
         found
     }
 
-    fn find_traps(&mut self, trapped: &mut [Vec<u64>]) -> bool {
+    fn find_traps(&mut self, trapped: &mut bits::Matrix) -> bool {
         let mut found = false;
         let checked: Vec<u32> = self.checked().collect();
         for t in checked {
@@ -321,8 +337,8 @@ impl<'a> Analysis<'a> {
             while let Some(x) = queue.pop() {
                 crate::control::check();
                 if !std::mem::replace(&mut fine[x as usize], true) {
-                    let range = self.inside_start[x as usize]..self.inside_start[x as usize + 1];
-                    queue.extend(self.inside[range].iter().map(|&(_, from)| from));
+                    let range = self.source_start[x as usize]..self.source_start[x as usize + 1];
+                    queue.extend(&self.sources[range.start as usize..range.end as usize]);
                 }
             }
             for x in 0..self.live.len() {
@@ -338,10 +354,10 @@ impl<'a> Analysis<'a> {
     fn findings(&self) -> Findings {
         let facts = self.raw.facts;
         let mut used = vec![0; self.raw.width];
-        for set in self.live.iter().chain(self.ended.values().map(|(alive, _)| alive)) {
+        for set in self.live.rows().chain(self.ended.values().map(|(alive, _)| &alive[..])) {
             bits::unite(&mut used, set);
         }
-        let begins = &self.followers[self.slots.ids[&(0, self.raw.group_of(0))] as usize];
+        let begins = &self.followers[self.slots.ids[&Slots::key(self.raw, 0, self.raw.group_of(0))] as usize];
         Findings {
             reports: self.reports(),
             unusable: bits::iter(&facts.usable).filter(|&t| !bits::has(&used, t)).collect(),
@@ -364,11 +380,11 @@ impl<'a> Analysis<'a> {
             if endings.iter().all(|(_, slots)| !misses(&self.separable(t, slots))) {
                 continue;
             }
-            let mut reach = vec![vec![0u64; self.raw.width]; self.live.len()];
+            let mut reach = bits::Matrix::new(self.raw.width, self.live.len());
             for (x, slots) in endings {
                 bits::unite(&mut reach[*x as usize], &self.separable(t, slots));
             }
-            let reach = propagate(reach, self.inside.iter().map(|&(to, from)| (from, to)));
+            let reach = propagate(reach, self.inside.clone());
             let mut reported = vec![0u64; self.raw.width];
             for x in 0..self.live.len() {
                 if !bits::has(&self.live[x], t) || self.raw.is_start(x as u32) {

@@ -81,6 +81,10 @@ impl<'a> Naive<'a> {
         let rest = &self.text[from..];
         match expr {
             Expr::Bytes(bytes) => rest.starts_with(bytes).then_some(from + bytes.len()).into_iter().collect(),
+            Expr::Fold(bytes) => {
+                let hit = rest.get(..bytes.len()).is_some_and(|text| text.eq_ignore_ascii_case(bytes));
+                hit.then_some(from + bytes.len()).into_iter().collect()
+            }
             Expr::ByteClass(ranges) => {
                 let hit = rest.first().is_some_and(|b| ranges.iter().any(|(lo, hi)| lo <= b && b <= hi));
                 hit.then_some(from + 1).into_iter().collect()
@@ -238,7 +242,8 @@ fn any_expr() -> impl Strategy<Value = Expr> {
     let byte_range = (byte.clone(), byte.clone()).prop_map(|(a, b): (u8, u8)| (a.min(b), a.max(b)));
     let leaf = prop_oneof![
         4 => prop::sample::select(vec!["", "a", "b", "ab", "ba", "abc", "é"]).prop_map(lit),
-        1 => prop::collection::vec(byte, 0..3).prop_map(Expr::Bytes),
+        1 => prop::collection::vec(byte.clone(), 0..3).prop_map(Expr::Bytes),
+        1 => prop::collection::vec(byte, 0..3).prop_map(Expr::Fold),
         3 => prop::collection::vec(range.clone(), 0..4).prop_map(Expr::Class),
         1 => prop::collection::vec(range, 0..4).prop_map(Expr::JsonClass),
         2 => prop::collection::vec(byte_range, 0..3).prop_map(Expr::ByteClass),

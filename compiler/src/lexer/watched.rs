@@ -202,27 +202,126 @@ pub(super) struct Raw<'a> {
     pub facts: &'a TerminalFacts,
     pub width: usize,
     /// DFA state and watchers of each state.
-    pub states: Vec<(u32, Box<[u32]>)>,
-    /// Distinct steps of each state, delimited by `step_start`.
-    steps: Vec<RawStep>,
-    step_start: Vec<usize>,
-    /// Step of each state and byte class.
-    step_of: Vec<u32>,
-    /// Usable and ignored candidates of each DFA state, as bits.
-    pub cand: Vec<Box<[u64]>>,
-    /// What a lexeme can become from each DFA state, watchers aside.
-    unwatched: Vec<Vec<u64>>,
-    /// First state that each state was met from, with the byte class: gives a shortest text.
-    pub met: Vec<(u32, u8)>,
+    pub states: Vec<(u32, u32)>,
+    ids: FxHashMap<(u32, u32), u32>,
     /// Number of each DFA state without watchers, or `NONE`.
     plain: Vec<u32>,
-    ids: FxHashMap<(u32, Box<[u32]>), u32>,
+    /// First state that each state was met from, with the byte class: gives a shortest text.
+    met: Vec<(u32, u8)>,
+    watchers: Watchers,
+    /// All steps; the first one is dead.
+    steps: Vec<RawStep>,
+    /// Step of each state and byte class.
+    step_of: Vec<u32>,
+    /// Distinct steps of each state inside the lexeme, delimited by `inside_start`.
+    inside: Vec<u32>,
+    inside_start: Vec<usize>,
+    /// The list of each state's distinct steps at which the lexeme may end; states that accept the same share them.
+    pub ends_of: Vec<u32>,
+    pub ends: Vec<Box<[u32]>>,
+    /// Usable and ignored candidates of each candidate set, as bits.
+    cand: bits::Matrix,
+    /// What a lexeme can become from each DFA state, watchers aside.
+    unwatched: bits::Matrix,
     /// Whether a lexeme cannot go on from each DFA state, so that it is emitted at once.
     is_final: Vec<bool>,
 }
 
+/// Groups of the next lexeme, and whether what ended is then ignored.
+type NextGroups = SmallVec<[(bool, u32); 2]>;
+/// A set of terminals.
+type Bits = SmallVec<[u64; 8]>;
 /// A step: the main way on, and the short ones.
 type RawStep = (Goes, SmallVec<[Short; 1]>);
+
+const DEAD_STEP: u32 = 0;
+/// The empty set of watchers.
+const UNWATCHED: u32 = 0;
+
+/// Sets of watchers, by number.
+#[derive(Default)]
+struct Watchers {
+    sets: Vec<Box<[u32]>>,
+    ids: FxHashMap<Box<[u32]>, u32>,
+    /// What becomes of each set under each byte class, `DEAD` if a watcher accepts; made when it is asked for.
+    rows: Vec<Vec<u32>>,
+    /// Whether a lexeme from a DFA state can end before a watcher accepts.
+    hopes: FxHashMap<(u32, u32), bool>,
+}
+
+impl Watchers {
+    fn intern(&mut self, mut set: Vec<u32>) -> u32 {
+        set.sort_unstable();
+        set.dedup();
+        let set = set.into_boxed_slice();
+        let next = self.sets.len() as u32;
+        *self.ids.entry(set).or_insert_with_key(|set| {
+            self.sets.push(set.clone());
+            self.rows.push(Vec::new());
+            next
+        })
+    }
+
+    fn with(&mut self, set: u32, watcher: u32) -> u32 {
+        let set = [&self.sets[set as usize][..], &[watcher]].concat();
+        self.intern(set)
+    }
+
+    fn after(&mut self, set: u32, class: usize, dfa: &GroupedDfa) -> Option<u32> {
+        if set == UNWATCHED {
+            return Some(UNWATCHED);
+        }
+        if self.rows[set as usize].is_empty() {
+            let advance = |class: usize| {
+                let next = self.sets[set as usize].iter().map(|&w| dfa.next[w as usize * dfa.class_count + class]);
+                let next: Vec<u32> = next.filter(|&w| w != DEAD).collect();
+                if next.iter().any(|&w| dfa.cand[w as usize] != 0) { DEAD } else { self.intern(next) }
+            };
+            self.rows[set as usize] = (0..dfa.class_count).map(advance).collect();
+        }
+        let next = self.rows[set as usize][class];
+        (next != DEAD).then_some(next)
+    }
+}
+
+/// Steps that were made before, by all that they depend on, and whether the lexeme may end at them.
+struct KnownSteps {
+    /// Steps into each DFA state without watchers that leave no choice.
+    inside: Vec<Option<(u32, bool)>>,
+    /// Steps without watchers that end a lexeme which no byte of the class goes on with: rows by start class.
+    short_rows: Vec<Vec<Option<(u32, bool)>>>,
+    /// Row of each candidate set and group, and of what these come to: the next groups, and what may follow.
+    short_ids: FxHashMap<(u32, u32), usize>,
+    follow_ids: FxHashMap<(NextGroups, Bits), usize>,
+    /// Classes by where they lead from the starts of lexemes.
+    start_class: Vec<u32>,
+    start_classes: usize,
+    /// The others, by their row and start class (or `NONE` if the lexeme cannot end), where a longer match would be, and
+    /// the watchers.
+    others: FxHashMap<[u32; 4], (u32, bool)>,
+}
+
+impl KnownSteps {
+    fn new(dfa: &GroupedDfa) -> Self {
+        let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let start_class = (0..dfa.class_count)
+            .map(|class| {
+                let next = ids.len() as u32;
+                let targets = dfa.starts.iter().map(|&q| dfa.next[q as usize * dfa.class_count + class]).collect();
+                *ids.entry(targets).or_insert(next)
+            })
+            .collect();
+        KnownSteps {
+            inside: vec![None; dfa.state_count()],
+            short_rows: Vec::new(),
+            short_ids: FxHashMap::default(),
+            follow_ids: FxHashMap::default(),
+            start_class,
+            start_classes: ids.len(),
+            others: FxHashMap::default(),
+        }
+    }
+}
 
 impl<'a> Raw<'a> {
     pub(super) fn explore(
@@ -231,75 +330,98 @@ impl<'a> Raw<'a> {
         max_states: usize,
     ) -> Result<Self, TooManyStates> {
         let width = bits::words(facts.count + 1);
-        let mut known = facts.usable.clone();
-        bits::unite(&mut known, &facts.ignored);
-        let cand: Vec<Box<[u64]>> = (0..dfa.state_count() as u32)
-            .map(|q| {
-                let mut set = vec![0; width];
-                for &t in &dfa.candidates[q as usize] {
-                    if bits::has(&known, t) {
-                        bits::insert(&mut set, t);
-                    }
-                }
-                set.into_boxed_slice()
-            })
-            .collect();
+        let mut cand = bits::Matrix::new(width, dfa.cand_sets.len());
+        for (set, terminals) in dfa.cand_sets.iter().enumerate() {
+            let known = |t: u32| bits::has(&facts.usable, t) || bits::has(&facts.ignored, t);
+            terminals.iter().filter(|&&t| known(t)).for_each(|&t| bits::insert(&mut cand[set], t));
+        }
         let mut raw = Raw {
             dfa,
             facts,
             width,
             states: Vec::new(),
-            steps: Vec::new(),
-            step_start: vec![0],
-            step_of: Vec::new(),
-            cand,
-            unwatched: Vec::new(),
-            met: Vec::new(),
-            plain: vec![NONE; dfa.state_count()],
             ids: FxHashMap::default(),
+            plain: vec![NONE; dfa.state_count()],
+            met: Vec::new(),
+            watchers: Watchers::default(),
+            steps: vec![(Goes::Dead, SmallVec::new())],
+            step_of: Vec::new(),
+            inside: Vec::new(),
+            inside_start: vec![0],
+            ends_of: Vec::new(),
+            ends: Vec::new(),
+            cand,
+            unwatched: bits::Matrix::default(),
             is_final: dfa.next.chunks_exact(dfa.class_count).map(|row| row.iter().all(|&to| to == DEAD)).collect(),
         };
-        let live_unwatched = raw.live_of_dfa();
-        raw.state(dfa.starts[0], Box::new([]), (0, 0));
+        raw.watchers.intern(Vec::new());
+        raw.unwatched = raw.live_of_dfa();
+
+        raw.state(dfa.starts[0], UNWATCHED, (0, 0));
+        let mut known = KnownSteps::new(dfa);
+        let mut seen_by: Vec<u32> = Vec::new();
+        let mut ends_ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+        let mut ends: Vec<u32> = Vec::new();
         let mut x = 0;
         while x < raw.states.len() {
             crate::control::check();
+            ends.clear();
+            let (q, watchers) = raw.states[x];
+            let short = raw.short_row(q, &mut known);
             for class in 0..dfa.class_count {
-                let step = raw.step(x as u32, class, &live_unwatched);
-                let from = raw.step_start[x];
-                let known = raw.steps[from..].iter().position(|known| *known == step);
-                raw.step_of.push((from + known.unwrap_or(raw.steps.len() - from)) as u32);
-                if known.is_none() {
-                    raw.steps.push(step);
+                let to = dfa.next[q as usize * dfa.class_count + class];
+                let step = match to {
+                    DEAD if dfa.cand[q as usize] == 0 => Some((DEAD_STEP, false)),
+                    DEAD => known.short_rows[short][known.start_class[class] as usize],
+                    _ => known.inside[to as usize].filter(|_| dfa.cand[q as usize] == 0 || dfa.cand[to as usize] != 0),
+                };
+                let (step, may_end) = match step {
+                    Some(step) if watchers == UNWATCHED => step,
+                    _ => raw.step(x as u32, class, short, &mut known),
+                };
+                raw.step_of.push(step);
+                if step as usize >= seen_by.len() {
+                    seen_by.resize(raw.steps.len(), NONE);
+                }
+                if std::mem::replace(&mut seen_by[step as usize], x as u32) != x as u32 {
+                    if may_end { ends.push(step) } else { raw.inside.push(step) }
                 }
             }
-            raw.step_start.push(raw.steps.len());
+            raw.inside_start.push(raw.inside.len());
+            let list = match ends_ids.get(&ends[..]) {
+                Some(&list) => list,
+                None => {
+                    raw.ends.push(ends[..].into());
+                    ends_ids.insert(ends[..].into(), raw.ends.len() as u32 - 1);
+                    raw.ends.len() as u32 - 1
+                }
+            };
+            raw.ends_of.push(list);
             if raw.states.len() > max_states {
                 return Err(TooManyStates(max_states));
             }
             x += 1;
         }
-        raw.unwatched = live_unwatched;
         Ok(raw)
     }
 
-    fn state(&mut self, q: u32, watchers: Box<[u32]>, from: (u32, u8)) -> u32 {
-        let id = self.states.len() as u32;
-        if watchers.is_empty() {
-            if self.plain[q as usize] != NONE {
-                return self.plain[q as usize];
+    fn state(&mut self, q: u32, watchers: u32, from: (u32, u8)) -> u32 {
+        let next = self.states.len() as u32;
+        let id = if watchers == UNWATCHED {
+            match &mut self.plain[q as usize] {
+                known if *known == NONE => {
+                    *known = next;
+                    next
+                }
+                known => *known,
             }
-            self.plain[q as usize] = id;
-            self.states.push((q, watchers));
         } else {
-            let key = (q, watchers);
-            if let Some(&id) = self.ids.get(&key) {
-                return id;
-            }
-            self.states.push(key.clone());
-            self.ids.insert(key, id);
+            *self.ids.entry((q, watchers)).or_insert(next)
+        };
+        if id == next {
+            self.states.push((q, watchers));
+            self.met.push(from);
         }
-        self.met.push(from);
         id
     }
 
@@ -309,82 +431,183 @@ impl<'a> Raw<'a> {
     }
 
     fn accepts(&self, q: u32) -> bool {
-        !self.dfa.candidates[q as usize].is_empty()
+        self.dfa.cand[q as usize] != 0
+    }
+
+    /// Usable and ignored candidates of a DFA state.
+    pub(super) fn cand(&self, q: u32) -> &[u64] {
+        &self.cand[self.dfa.cand[q as usize] as usize]
     }
 
     /// Candidates of every DFA state reachable from each, watchers aside.
-    fn live_of_dfa(&self) -> Vec<Vec<u64>> {
+    fn live_of_dfa(&self) -> bits::Matrix {
         let n = self.dfa.state_count();
-        let edges =
-            (0..n as u32).flat_map(|q| (0..self.dfa.class_count).filter_map(move |c| Some((q, self.delta(q, c)?))));
-        propagate(self.cand.iter().map(|c| c.to_vec()).collect(), edges)
-    }
-
-    fn step(&mut self, x: u32, class: usize, live: &[Vec<u64>]) -> RawStep {
-        let (q, ref watchers) = self.states[x as usize];
-        let (from, longer) = ((x, class as u8), self.delta(q, class));
-        if watchers.is_empty() && (bits::is_empty(&self.cand[q as usize]) || longer.is_some_and(|p| self.accepts(p))) {
-            let main = longer.map_or(Goes::Dead, |p| self.arrive(p, Box::default(), from, live));
-            return (main, SmallVec::new());
-        }
-        let watchers = watchers.clone();
-        let mut advanced: Vec<u32> = Vec::with_capacity(watchers.len() + 1);
-        for &w in &watchers {
-            match self.delta(w, class) {
-                None => {}
-                Some(w) if self.accepts(w) => return (Goes::Dead, SmallVec::new()),
-                Some(w) => advanced.push(w),
-            }
-        }
-        let sorted = |mut watchers: Vec<u32>| {
-            watchers.sort_unstable();
-            watchers.dedup();
-            watchers.into_boxed_slice()
-        };
-        let main = match longer {
-            Some(p) => self.arrive(p, sorted(advanced.clone()), from, live),
-            None => Goes::Dead,
-        };
-        let emitted = self.cand[q as usize].clone();
-        let mut shorts: SmallVec<[Short; 1]> = SmallVec::new();
-        if !bits::is_empty(&emitted) && longer.is_none_or(|p| !self.accepts(p)) {
-            advanced.extend(longer);
-            let watchers = sorted(advanced);
-            for (ignored, group) in self.next_groups(&emitted, self.dfa.group[q as usize]) {
-                let Some(r) = self.delta(self.dfa.starts[group as usize], class) else { continue };
-                if ignored || self.may_follow(&emitted, &live[r as usize]) {
-                    let goes = self.arrive(r, watchers.clone(), from, live);
-                    if goes != Goes::Dead {
-                        shorts.push(Short { ignored, group, goes });
-                    }
+        let mut own = bits::Matrix::new(self.width, n);
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut seen_by = vec![NONE; n];
+        for (q, row) in self.dfa.next.chunks_exact(self.dfa.class_count).enumerate() {
+            own[q].copy_from_slice(self.cand(q as u32));
+            for &to in row {
+                if to != DEAD && std::mem::replace(&mut seen_by[to as usize], q as u32) != q as u32 {
+                    edges.push((q as u32, to));
                 }
             }
         }
-        (main, shorts)
+        propagate(own, edges)
+    }
+
+    /// The row of short steps from a DFA state.
+    fn short_row(&self, q: u32, known: &mut KnownSteps) -> usize {
+        let (cand, group) = (self.dfa.cand[q as usize], self.dfa.group[q as usize]);
+        if let Some(&row) = known.short_ids.get(&(cand, group)) {
+            return row;
+        }
+        let emitted = self.cand(q);
+        let mut follow = Bits::from_elem(0, self.width);
+        for t in bits::iter(emitted).filter(|&t| bits::has(&self.facts.usable, t)) {
+            bits::unite(&mut follow, &self.facts.follow[t as usize]);
+        }
+        let next = known.short_rows.len();
+        let row = *known.follow_ids.entry((self.next_groups(emitted, group), follow)).or_insert(next);
+        if row == next {
+            known.short_rows.push(vec![None; known.start_classes]);
+        }
+        known.short_ids.insert((cand, group), row);
+        row
+    }
+
+    /// The number of a step, made before or anew, and whether the lexeme may end at it.
+    fn step(&mut self, x: u32, class: usize, short: usize, known: &mut KnownSteps) -> (u32, bool) {
+        let (q, watchers) = self.states[x as usize];
+        let to = self.dfa.next[q as usize * self.dfa.class_count + class];
+        let Some(watchers) = self.watchers.after(watchers, class, self.dfa) else { return (DEAD_STEP, false) };
+        let goes_on = bits::is_empty(self.cand(q)) || to != DEAD && self.accepts(to);
+        if goes_on && to == DEAD {
+            return (DEAD_STEP, false);
+        }
+        let start = known.start_class[class];
+        let key = if goes_on { [NONE, NONE, to, watchers] } else { [short as u32, start, to, watchers] };
+        if let Some(&step) = known.others.get(&key) {
+            return step;
+        }
+        let from = (x, class as u8);
+        let step = if goes_on {
+            let goes = self.arrive(to, watchers, from);
+            (self.new_step(goes, SmallVec::new()), false)
+        } else {
+            (self.step_at_end(q, class, watchers, from), true)
+        };
+        known.others.insert(key, step);
+        match to {
+            _ if watchers != UNWATCHED => {}
+            DEAD => known.short_rows[short][start as usize] = Some(step),
+            _ if goes_on => known.inside[to as usize] = Some(step),
+            _ => {}
+        }
+        step
+    }
+
+    fn new_step(&mut self, main: Goes, shorts: SmallVec<[Short; 1]>) -> u32 {
+        if main == Goes::Dead && shorts.is_empty() {
+            return DEAD_STEP;
+        }
+        self.steps.push((main, shorts));
+        self.steps.len() as u32 - 1
+    }
+
+    /// The step from a state that accepts to one that does not, or to none.
+    fn step_at_end(&mut self, q: u32, class: usize, watchers: u32, from: (u32, u8)) -> u32 {
+        let longer = self.delta(q, class);
+        let main = longer.map_or(Goes::Dead, |p| self.arrive(p, watchers, from));
+        let watchers = longer.map_or(watchers, |p| self.watchers.with(watchers, p));
+        let emitted: Bits = self.cand(q).into();
+        let mut shorts: SmallVec<[Short; 1]> = SmallVec::new();
+        for (ignored, group) in self.next_groups(&emitted, self.dfa.group[q as usize]) {
+            let Some(r) = self.delta(self.dfa.starts[group as usize], class) else { continue };
+            if ignored || self.may_follow(&emitted, &self.unwatched[r as usize]) {
+                let goes = self.arrive(r, watchers, from);
+                if goes != Goes::Dead {
+                    shorts.push(Short { ignored, group, goes });
+                }
+            }
+        }
+        self.new_step(main, shorts)
     }
 
     /// What it means to come to a DFA state inside a lexeme.
-    fn arrive(&mut self, p: u32, watchers: Box<[u32]>, from: (u32, u8), live: &[Vec<u64>]) -> Goes {
-        if bits::is_empty(&live[p as usize]) {
+    fn arrive(&mut self, p: u32, watchers: u32, from: (u32, u8)) -> Goes {
+        if bits::is_empty(&self.unwatched[p as usize]) {
             return Goes::Dead;
         }
         if !self.is_final[p as usize] {
-            return Goes::To(self.state(p, watchers, from));
+            return if self.is_hopeful(p, watchers) { Goes::To(self.state(p, watchers, from)) } else { Goes::Dead };
         }
-        let candidates = self.cand[p as usize].clone();
+        let candidates: Bits = self.cand(p).into();
         let groups = self.next_groups(&candidates, self.dfa.group[p as usize]);
         let after = groups.into_iter().map(|(ignored, group)| {
-            let state = self.state(self.dfa.starts[group as usize], watchers.clone(), from);
+            let state = self.state(self.dfa.starts[group as usize], watchers, from);
             After { ignored, group, state }
         });
         let afters: Afters = after.collect();
         if afters.is_empty() { Goes::Dead } else { Goes::Ends(p, afters) }
     }
 
+    /// Whether a lexeme that has come to DFA state `q` can become anything before a watcher accepts.
+    ///
+    /// Where it cannot, because the longer match always comes first, as behind `"a""`, no state is made: there is a whole
+    /// copy of the lexer of them.
+    fn is_hopeful(&mut self, q: u32, watchers: u32) -> bool {
+        if watchers == UNWATCHED {
+            return true;
+        }
+        if let Some(&hope) = self.watchers.hopes.get(&(q, watchers)) {
+            return hope;
+        }
+        // All that can be reached and is not known, with the edges; then those that hope is reached from.
+        let mut pairs = vec![(q, watchers)];
+        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::from_iter([((q, watchers), 0)]);
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut hopeful: Vec<u32> = Vec::new();
+        let mut done = 0;
+        while let Some(&(q, watchers)) = pairs.get(done) {
+            crate::control::check();
+            if !bits::is_empty(self.cand(q)) || watchers == UNWATCHED && !bits::is_empty(&self.unwatched[q as usize]) {
+                hopeful.push(done as u32);
+            } else if let Some(&hope) = self.watchers.hopes.get(&(q, watchers)) {
+                hopeful.extend(hope.then_some(done as u32));
+            } else if watchers != UNWATCHED {
+                let mut last = (DEAD, DEAD);
+                for class in 0..self.dfa.class_count {
+                    let Some(to) = self.delta(q, class) else { continue };
+                    let Some(watchers) = self.watchers.after(watchers, class, self.dfa) else { continue };
+                    if std::mem::replace(&mut last, (to, watchers)) != (to, watchers) {
+                        let next = pairs.len() as u32;
+                        let id = *ids.entry((to, watchers)).or_insert(next);
+                        if id == next {
+                            pairs.push((to, watchers));
+                        }
+                        edges.push((done as u32, id));
+                    }
+                }
+            }
+            done += 1;
+        }
+        let (starts, sources) = by_target(edges.into_iter(), pairs.len());
+        let mut hopes = vec![false; pairs.len()];
+        while let Some(pair) = hopeful.pop() {
+            if !std::mem::replace(&mut hopes[pair as usize], true) {
+                hopeful.extend(&sources[starts[pair as usize] as usize..starts[pair as usize + 1] as usize]);
+            }
+        }
+        let hope = hopes[0];
+        self.watchers.hopes.extend(pairs.into_iter().zip(hopes));
+        hope
+    }
+
     /// Groups that the next lexeme can be of after these candidates of a lexeme of `group`: first the same one, if there
     /// are ignored candidates, then those after the others.
-    fn next_groups(&self, candidates: &[u64], group: u32) -> SmallVec<[(bool, u32); 2]> {
-        let mut groups: SmallVec<[(bool, u32); 2]> = SmallVec::new();
+    fn next_groups(&self, candidates: &[u64], group: u32) -> NextGroups {
+        let mut groups: NextGroups = SmallVec::new();
         if bits::meets(candidates, &self.facts.ignored) {
             groups.push((true, group));
         }
@@ -422,13 +645,26 @@ impl<'a> Raw<'a> {
     }
 
     pub(super) fn cand_of(&self, x: u32) -> &[u64] {
-        &self.cand[self.states[x as usize].0 as usize]
+        self.cand(self.states[x as usize].0)
     }
 
     /// The distinct steps of a state.
     pub(super) fn steps_of(&self, x: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
-        let steps = &self.steps[self.step_start[x as usize]..self.step_start[x as usize + 1]];
-        steps.iter().map(|(main, short)| (main, short))
+        self.inside_of(x).chain(self.ends_at(self.ends_of[x as usize]))
+    }
+
+    /// Those at which the lexeme goes on.
+    pub(super) fn inside_of(&self, x: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
+        self.numbered(&self.inside[self.inside_start[x as usize]..self.inside_start[x as usize + 1]])
+    }
+
+    /// Those of a list of steps at which it may end.
+    pub(super) fn ends_at(&self, list: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
+        self.numbered(&self.ends[list as usize])
+    }
+
+    fn numbered<'s>(&'s self, steps: &'s [u32]) -> impl Iterator<Item = (&'s Goes, &'s SmallVec<[Short; 1]>)> {
+        steps.iter().map(|&step| (&self.steps[step as usize].0, &self.steps[step as usize].1))
     }
 
     /// A shortest text that leads to a state, with one byte per class chosen.
@@ -446,12 +682,15 @@ impl<'a> Raw<'a> {
 
     /// The lexer with what `live` leaves alive, states renumbered in breadth-first order. `ended` has the candidates of
     /// lexemes that end at once. What is a trap is not emitted either: nothing could come after it.
-    pub(super) fn finish(self, live: &[Vec<u64>], ended: &FxHashMap<(u32, u32), Vec<u64>>) -> WatchedLexer {
+    pub(super) fn finish(self, live: &bits::Matrix, ended: &FxHashMap<(u32, u32), Vec<u64>>) -> WatchedLexer {
         let mut finish = Finish {
             number: vec![NONE; self.states.len()],
             order: VecDeque::from([0]),
             count: 1,
             emission_ids: FxHashMap::default(),
+            emissions: FxHashMap::default(),
+            entry_ids: FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]),
+            made: vec![NONE; self.steps.len()],
             out: WatchedLexer {
                 byte_class: self.dfa.byte_class,
                 classes: self.dfa.class_count,
@@ -471,35 +710,53 @@ impl<'a> Raw<'a> {
             ended,
         };
         finish.number[0] = 0;
-        let mut entry_ids: FxHashMap<Entry, u32> = FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]);
+        let mut pool = bits::Pool::new(self.width);
+        let mut sets: Vec<u32> = Vec::new();
+        let mut set_of = |out: &mut TermSets, set: &[u64]| {
+            let id = pool.intern(set) as usize;
+            if id == sets.len() {
+                sets.push(self.set(out, set));
+            }
+            (id as u32, sets[id])
+        };
+        let mut entry_of = vec![NONE; self.steps.len()];
+        // Entries of a list of ends depend on what is emitted alone.
+        let mut entries_of: FxHashMap<(u32, Bits), Box<[u32]>> = FxHashMap::default();
+        let mut emissions_of: FxHashMap<(u32, u32), SmallVec<[u32; 1]>> = FxHashMap::default();
         while let Some(x) = finish.order.pop_front() {
             crate::control::check();
-            let emitted: Vec<u64> = self.cand_of(x).iter().zip(&live[x as usize]).map(|(c, l)| c & l).collect();
-            let first = self.step_start[x as usize];
-            let entries = self.steps[first..self.step_start[x as usize + 1]].iter().map(|step| {
-                let entry = finish.entry(step, &emitted);
-                let next = finish.out.entries.len() as u32;
-                *entry_ids.entry(entry).or_insert_with_key(|entry| {
-                    finish.out.entries.push(entry.clone());
-                    next
-                })
-            });
-            let entries: SmallVec<[u32; 16]> = entries.collect();
+            let live = &live[x as usize];
+            let emitted: Bits = self.cand_of(x).iter().zip(live).map(|(c, l)| c & l).collect();
+            for &step in &self.inside[self.inside_start[x as usize]..self.inside_start[x as usize + 1]] {
+                if finish.made[step as usize] == NONE {
+                    finish.made[step as usize] = finish.entry_of(step, &emitted);
+                }
+                entry_of[step as usize] = finish.made[step as usize];
+            }
+            let list = self.ends_of[x as usize];
+            let ends = &self.ends[list as usize];
+            let entries = entries_of
+                .entry((list, emitted.clone()))
+                .or_insert_with_key(|(_, emitted)| ends.iter().map(|&step| finish.entry_of(step, emitted)).collect());
+            ends.iter().zip(&**entries).for_each(|(&step, &entry)| entry_of[step as usize] = entry);
             let steps = &self.step_of[x as usize * self.dfa.class_count..][..self.dfa.class_count];
-            finish.out.steps.extend(steps.iter().map(|&step| entries[step as usize - first]));
-            let (_, watchers) = &self.states[x as usize];
-            let cand = self.set(&mut finish.out.sets, &emitted);
-            let emissions = self.next_groups(&emitted, self.group_of(x)).into_iter().filter(|(ignored, _)| !ignored);
-            let emissions = emissions.map(|(ignored, group)| finish.emission(&emitted, ignored, group)).collect();
-            let pending = if self.is_start(x) { NONE } else { self.set(&mut finish.out.sets, &live[x as usize]) };
+            finish.out.steps.extend(steps.iter().map(|&step| entry_of[step as usize]));
+            let (_, watchers) = self.states[x as usize];
+            let group = self.group_of(x);
+            let (emitted_id, cand) = set_of(&mut finish.out.sets, &emitted);
+            let emissions = emissions_of.entry((emitted_id, group)).or_insert_with(|| {
+                let groups = self.next_groups(&emitted, group).into_iter().filter(|(ignored, _)| !ignored);
+                groups.map(|(ignored, group)| finish.emission(&emitted, ignored, group)).collect()
+            });
+            let pending = if self.is_start(x) { NONE } else { set_of(&mut finish.out.sets, live).1 };
             let out = &mut finish.out;
             out.cand.push(cand);
-            out.cand_emissions.push(emissions);
+            out.cand_emissions.push(emissions.clone());
             out.live.push(pending);
-            out.group.push(self.group_of(x));
-            out.watched_states += usize::from(!watchers.is_empty());
-            if self.is_start(x) && watchers.is_empty() {
-                out.starts[self.group_of(x) as usize] = finish.number[x as usize];
+            out.group.push(group);
+            out.watched_states += usize::from(watchers != UNWATCHED);
+            if self.is_start(x) && watchers == UNWATCHED {
+                out.starts[group as usize] = finish.number[x as usize];
             }
         }
         finish.out
@@ -519,17 +776,32 @@ impl<'a> Raw<'a> {
 /// A watched lexer in the making.
 struct Finish<'r, 'a> {
     raw: &'r Raw<'a>,
-    live: &'r [Vec<u64>],
+    live: &'r bits::Matrix,
     ended: &'r FxHashMap<(u32, u32), Vec<u64>>,
     /// New number of each raw state.
     number: Vec<u32>,
     order: VecDeque<u32>,
     count: u32,
     emission_ids: FxHashMap<Emission, u32>,
+    /// Emissions by what they were made of.
+    emissions: FxHashMap<(Bits, bool, u32), u32>,
+    entry_ids: FxHashMap<Entry, u32>,
+    /// Entry of each step inside a lexeme, or `NONE` as long as nobody came there.
+    made: Vec<u32>,
     out: WatchedLexer,
 }
 
 impl Finish<'_, '_> {
+    /// The number of the entry that a step becomes.
+    fn entry_of(&mut self, step: u32, emitted: &[u64]) -> u32 {
+        let entry = self.entry(&self.raw.steps[step as usize], emitted);
+        let next = self.out.entries.len() as u32;
+        *self.entry_ids.entry(entry).or_insert_with_key(|entry| {
+            self.out.entries.push(entry.clone());
+            next
+        })
+    }
+
     fn entry(&mut self, (main, short): &RawStep, emitted: &[u64]) -> Entry {
         let raw = self.raw;
         let mut entry = Entry::new();
@@ -586,6 +858,16 @@ impl Finish<'_, '_> {
 
     /// The emission of those candidates that are ignored, or that can be followed by a lexeme of `group`.
     fn emission(&mut self, candidates: &[u64], ignored: bool, group: u32) -> u32 {
+        let key = (SmallVec::from(candidates), ignored, group);
+        if let Some(&emission) = self.emissions.get(&key) {
+            return emission;
+        }
+        let emission = self.new_emission(candidates, ignored, group);
+        self.emissions.insert(key, emission);
+        emission
+    }
+
+    fn new_emission(&mut self, candidates: &[u64], ignored: bool, group: u32) -> u32 {
         let facts = self.raw.facts;
         let set = if ignored {
             if !bits::meets(candidates, &facts.ignored) {
@@ -610,21 +892,15 @@ impl Finish<'_, '_> {
     }
 }
 
-/// Least sets that contain `start` and, along every edge (from, to), what the target's set contains.
-pub(super) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u64>> {
-    let mut edges: Vec<(u32, u32)> = edges.filter(|(from, to)| from != to).map(|(from, to)| (to, from)).collect();
-    // Byte classes next to each other mostly do the same.
-    edges.dedup();
-    edges.sort_unstable();
-    edges.dedup();
-    let starts = edge_starts(&edges, sets.len());
+/// Least sets that contain `sets` and, along every edge (from, to), what the target's set contains.
+pub(super) fn propagate(mut sets: bits::Matrix, edges: Vec<(u32, u32)>) -> bits::Matrix {
+    let (starts, sources) = by_target(edges.into_iter(), sets.len());
     let mut queue: Vec<u32> = (0..sets.len() as u32).collect();
     let mut queued = vec![true; sets.len()];
     while let Some(to) = queue.pop() {
         queued[to as usize] = false;
-        for &(_, from) in &edges[starts[to as usize]..starts[to as usize + 1]] {
-            let (a, b) = two(&mut sets, from as usize, to as usize);
-            if bits::unite(a, b) && !std::mem::replace(&mut queued[from as usize], true) {
+        for &from in &sources[starts[to as usize] as usize..starts[to as usize + 1] as usize] {
+            if sets.unite(from as usize, to as usize) && !std::mem::replace(&mut queued[from as usize], true) {
                 queue.push(from);
             }
         }
@@ -632,25 +908,18 @@ pub(super) fn propagate(mut sets: Vec<Vec<u64>>, edges: impl Iterator<Item = (u3
     sets
 }
 
-/// Boundaries of each first component in sorted pairs.
-pub(super) fn edge_starts(edges: &[(u32, u32)], n: usize) -> Vec<usize> {
+/// Sources of edges (from, to) by target, in order, and where those of each target begin.
+pub(super) fn by_target(edges: impl Iterator<Item = (u32, u32)> + Clone, n: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; n + 1];
-    for &(key, _) in edges {
-        starts[key as usize + 1] += 1;
-    }
+    edges.clone().for_each(|(_, to)| starts[to as usize + 1] += 1);
     for i in 0..n {
         starts[i + 1] += starts[i];
     }
-    starts
-}
-
-/// Two different elements, the first mutable.
-fn two(sets: &mut [Vec<u64>], a: usize, b: usize) -> (&mut [u64], &[u64]) {
-    if a < b {
-        let (left, right) = sets.split_at_mut(b);
-        (&mut left[a], &right[0])
-    } else {
-        let (left, right) = sets.split_at_mut(a);
-        (&mut right[0], &left[b])
+    let mut free = starts.clone();
+    let mut sources = vec![0; starts[n] as usize];
+    for (from, to) in edges {
+        sources[free[to as usize] as usize] = from;
+        free[to as usize] += 1;
     }
+    (starts, sources)
 }

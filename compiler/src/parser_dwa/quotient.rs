@@ -8,6 +8,7 @@
 use crate::grammar::ir::Symbol;
 use crate::lr::{Action, LrTable};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A row of the quotient.
@@ -67,7 +68,7 @@ impl Quotient {
         let mut columns: Vec<Vec<(u32, Effect)>> = vec![Vec::new(); table.terminal_count + 1];
         for &state in &representatives {
             for (terminal, actions) in table.row(state) {
-                let mut effects: Vec<Effect> = actions.iter().map(effect).collect();
+                let mut effects: SmallVec<[Effect; 4]> = actions.iter().map(effect).collect();
                 effects.sort_unstable();
                 effects.dedup();
                 columns[terminal as usize].extend(effects.into_iter().map(|e| (state, e)));
@@ -147,51 +148,124 @@ impl Quotient {
 const MAX_ROUNDS: usize = 60;
 
 /// Classes of bisimilar states, numbered by their first state.
+///
+/// The first round looks at whole rows; later ones only at where states lead to whose class has changed. Those that have
+/// not changed in a class were alike and still are, and the others differ from them.
 fn refine_states(table: &LrTable, group_of_state: &[u32]) -> Vec<u32> {
     let n = table.state_count;
-    let mut class = group_of_state.to_vec();
-    let mut count = class.iter().max().map_or(0, |most| *most as usize + 1);
+    let targets = Targets::new(table);
+    let (mut class, mut count) = by_row(table, group_of_state);
+    let mut changed: Vec<u32> = (0..n as u32).collect();
     for _ in 0..MAX_ROUNDS {
-        // What is alone in its class stays so; the first part of the others keeps their number.
         let mut members = vec![0u32; count];
         class.iter().for_each(|&c| members[c as usize] += 1);
-        let mut first = vec![true; count];
+        // What is alone in its class stays so; if all members of a class are looked at, the first part keeps its number.
+        changed.retain(|&state| members[class[state as usize] as usize] > 1);
+        changed.iter().for_each(|&state| members[class[state as usize] as usize] -= 1);
         let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let before = count;
-        let mut refined = class.clone();
-        for state in (0..n as u32).filter(|&state| members[class[state as usize] as usize] > 1) {
+        let mut moved: Vec<(u32, u32)> = Vec::new();
+        for &state in &changed {
             crate::control::check();
             let old = class[state as usize];
-            let mut key = vec![old];
-            for (terminal, actions) in table.row(state) {
-                key.extend([terminal, actions.len() as u32]);
-                for action in actions {
-                    match *action {
-                        Action::Shift(to) => key.extend([0, class[to as usize]]),
-                        Action::Accept => key.push(1),
-                        Action::Reduce(p) => {
-                            let (lhs, len) = table.productions[p as usize];
-                            key.extend([2, lhs, len]);
-                        }
-                    }
-                }
-            }
-            key.push(u32::MAX);
-            key.extend(table.gotos(state).flat_map(|(n, to)| [n, class[to as usize]]));
-            refined[state as usize] = *ids.entry(key).or_insert_with(|| {
-                if std::mem::take(&mut first[old as usize]) {
+            let key = std::iter::once(old).chain(targets.of(state).iter().map(|&to| class[to as usize])).collect();
+            let new = *ids.entry(key).or_insert_with(|| {
+                if members[old as usize] == 0 {
+                    members[old as usize] = 1;
                     return old;
                 }
                 count += 1;
                 count as u32 - 1
             });
+            if new != old {
+                moved.push((state, new));
+            }
         }
-        class = refined;
-        if count == before {
+        if moved.is_empty() {
             return by_first_state(&class);
         }
+        let mut seen = vec![false; n];
+        changed.clear();
+        for (state, new) in moved {
+            class[state as usize] = new;
+            changed.extend(
+                targets.sources(state).iter().filter(|&&from| !std::mem::replace(&mut seen[from as usize], true)),
+            );
+        }
+        changed.sort_unstable();
     }
     (0..n as u32).collect()
+}
+
+/// Classes of states whose rows are equal but for the states they lead to, and their number.
+fn by_row(table: &LrTable, group_of_state: &[u32]) -> (Vec<u32>, usize) {
+    let mut ids: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+    let row = |state: u32| {
+        let mut key = vec![group_of_state[state as usize]];
+        for (terminal, actions) in table.row(state) {
+            key.extend([terminal, actions.len() as u32]);
+            for action in actions {
+                match *action {
+                    Action::Shift(_) => key.push(0),
+                    Action::Accept => key.push(1),
+                    Action::Reduce(p) => {
+                        let (lhs, len) = table.productions[p as usize];
+                        key.extend([2, lhs, len]);
+                    }
+                }
+            }
+        }
+        key.push(u32::MAX);
+        key.extend(table.gotos(state).map(|(n, _)| n));
+        key
+    };
+    let classes = (0..table.state_count as u32).map(|state| {
+        let next = ids.len() as u32;
+        *ids.entry(row(state)).or_insert(next)
+    });
+    let classes = classes.collect();
+    (classes, ids.len())
+}
+
+/// Where each state leads to, by shifts and then gotos, and where from.
+struct Targets {
+    start: Vec<u32>,
+    targets: Vec<u32>,
+    source_start: Vec<u32>,
+    sources: Vec<u32>,
+}
+
+impl Targets {
+    fn new(table: &LrTable) -> Self {
+        let (mut start, mut targets) = (vec![0], Vec::new());
+        for state in 0..table.state_count as u32 {
+            for action in table.row(state).flat_map(|(_, actions)| actions) {
+                if let Action::Shift(to) = *action {
+                    targets.push(to);
+                }
+            }
+            targets.extend(table.gotos(state).map(|(_, to)| to));
+            start.push(targets.len() as u32);
+        }
+        let mut source_start = vec![0; table.state_count + 1];
+        targets.iter().for_each(|&to| source_start[to as usize + 1] += 1);
+        (0..table.state_count).for_each(|i| source_start[i + 1] += source_start[i]);
+        let (mut free, mut sources) = (source_start.clone(), vec![0; targets.len()]);
+        for state in 0..table.state_count {
+            for &to in &targets[start[state] as usize..start[state + 1] as usize] {
+                sources[free[to as usize] as usize] = state as u32;
+                free[to as usize] += 1;
+            }
+        }
+        Targets { start, targets, source_start, sources }
+    }
+
+    fn of(&self, state: u32) -> &[u32] {
+        &self.targets[self.start[state as usize] as usize..self.start[state as usize + 1] as usize]
+    }
+
+    fn sources(&self, state: u32) -> &[u32] {
+        &self.sources[self.source_start[state as usize] as usize..self.source_start[state as usize + 1] as usize]
+    }
 }
 
 /// The same classes, numbered by their first state.

@@ -34,6 +34,8 @@ struct Writer<'a> {
     masks: bits::Pool,
     /// Verdicts of each partition by first byte.
     partition_verdicts: Vec<FxHashMap<u8, Vec<u64>>>,
+    /// Verdicts of pieces, which most recipes share.
+    piece_masks: FxHashMap<(u32, Option<ByteSet>), Vec<u64>>,
     out: &'a mut TableData,
 }
 
@@ -56,6 +58,7 @@ pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: us
         byte_set_ids: FxHashMap::default(),
         masks: bits::Pool::new(verdict_words),
         partition_verdicts: Vec::new(),
+        piece_masks: FxHashMap::default(),
         out,
     };
     let of_partition =
@@ -181,12 +184,18 @@ impl Writer<'_> {
         self.out.own_start.push(self.out.own_verdict.len() as u32);
     }
 
-    fn piece_mask(&self, piece: &Piece, mask: &mut [u64]) {
-        for (&byte, set) in &self.partition_verdicts[piece.partition as usize] {
-            if piece.bytes.is_none_or(|bytes| bytes[byte as usize / 64] >> (byte % 64) & 1 == 1) {
-                bits::unite(mask, set);
+    /// Unite `mask` with the verdicts of a piece.
+    fn piece_mask(&mut self, piece: &Piece, mask: &mut [u64]) {
+        let known = self.piece_masks.entry((piece.partition, piece.bytes)).or_insert_with(|| {
+            let mut mask = vec![0; mask.len()];
+            for (&byte, set) in &self.partition_verdicts[piece.partition as usize] {
+                if piece.bytes.is_none_or(|bytes| bytes[byte as usize / 64] >> (byte % 64) & 1 == 1) {
+                    bits::unite(&mut mask, set);
+                }
             }
-        }
+            mask
+        });
+        bits::unite(mask, known);
     }
 
     /// A recipe's own tokens in one group, by verdict.

@@ -8,7 +8,7 @@ use crate::lexer::{NONE, WatchedLexer};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Heights for which classes are kept.
+/// Heights for which classes are kept: powers of two.
 const HORIZONS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Steps looked at in all; past it the larger horizons are left out, which costs time elsewhere and nothing else.
@@ -75,7 +75,8 @@ impl Horizons {
 
     /// Which classes to use below a node of this height; `None` if none will do.
     pub fn level(&self, height: u32) -> Option<usize> {
-        let level = HORIZONS.iter().position(|&h| h >= height).unwrap_or(HORIZONS.len());
+        // The first horizon that is not below it; they are powers of two.
+        let level = height.max(1).next_power_of_two().trailing_zeros() as usize;
         match level < self.states.len() {
             true => Some(level),
             false if self.stable => Some(self.states.len() - 1),
@@ -88,9 +89,9 @@ impl Horizons {
         self.states[level][x as usize]
     }
 
-    /// Whether two entries do the same, as far as texts of a height can show after their byte.
-    pub fn same_entry(&self, height: u32, a: u32, b: u32) -> bool {
-        a == b || self.level(height).is_some_and(|l| self.entries[l][a as usize] == self.entries[l][b as usize])
+    /// A number for what an entry does, as far as texts of a height can show after their byte.
+    pub fn entry(&self, height: u32, entry: u32) -> u32 {
+        self.level(height).map_or(entry, |level| self.entries[level][entry as usize])
     }
 }
 

@@ -74,8 +74,17 @@ struct Base {
     x: u32,
     /// First bytes its partitions cover.
     bytes: ByteSet,
+    /// What is done under each byte class, as [`Builder::does`] says; `NONE` where its partitions cover nothing.
+    does: Vec<u32>,
     /// Partition of each group.
     groups: Vec<(u32, u32)>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct FirstClass {
+    tokens: u32,
+    bytes: ByteSet,
+    height: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -93,24 +102,26 @@ pub(crate) struct Builder {
     walker: Walker,
     /// First bytes of tokens, with the trie child and the number of tokens.
     first: Vec<First>,
-    /// Tokens and first bytes of each byte class, and the height of the trie below those.
-    classes: Vec<(u32, ByteSet, u32)>,
+    /// Of each byte class: the tokens that begin with it, its bytes that begin some, and the height of the trie below them.
+    classes: Vec<FirstClass>,
     /// Partition of each group's start, or `NONE` as long as nobody asked.
     boundaries: Vec<u32>,
     partitions: Vec<Vec<Segment>>,
     partition_ids: FxHashMap<Vec<Segment>, u32>,
     bases: Vec<Base>,
+    /// What [`Builder::shared_with_starts`] said of an entry and class, from a state of a group, between lexemes or not.
+    shared: FxHashMap<(u32, usize, u32, bool), Option<Parts>>,
 }
+
+/// Changes, each with the group of the start from which tokens go on as after it.
+type Parts = SmallVec<[(u32, u32); 2]>;
 
 /// Build the recipes of all states.
 pub(crate) fn build(mut builder: Builder) -> TerminalDwa {
     let lexer = Arc::clone(&builder.walker.lexer);
     let n = lexer.state_count();
     // Starts come first, then the states in which most tokens stay put: they make the best bases.
-    let staying = |x: &u32| -> u32 {
-        let stays = &builder.walker.stays[*x as usize];
-        builder.first.iter().filter(|f| contains(stays, f.byte)).map(|f| f.tokens).sum()
-    };
+    let staying = |x: &u32| -> u32 { builder.walker.classes_staying(*x).map(|c| builder.classes[c].tokens).sum() };
     let mut order: Vec<u32> = (0..n as u32).filter(|x| !lexer.starts.contains(x)).collect();
     order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
     let starts = lexer.starts.iter().copied().filter(|&start| start != NONE);
@@ -135,12 +146,12 @@ impl Builder {
             .first_bytes()
             .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
             .collect();
-        let mut classes = vec![(0, [0; 4], 0); lexer.classes];
+        let mut classes = vec![FirstClass::default(); lexer.classes];
         for f in &first {
-            let (tokens, bytes, height) = &mut classes[lexer.byte_class[f.byte as usize] as usize];
-            *height = trie.height[f.child as usize].max(*height);
-            *tokens += f.tokens;
-            insert(bytes, f.byte);
+            let class = &mut classes[lexer.byte_class[f.byte as usize] as usize];
+            class.height = trie.height[f.child as usize].max(class.height);
+            class.tokens += f.tokens;
+            insert(&mut class.bytes, f.byte);
         }
         let outcomes = Outcomes::new(facts, terminal_class, lexer.sets.clone(), &lexer.emissions);
         Builder {
@@ -152,6 +163,7 @@ impl Builder {
             partitions: Vec::new(),
             partition_ids: FxHashMap::default(),
             bases: Vec::new(),
+            shared: FxHashMap::default(),
             walker: Walker::new(lexer, trie, outcomes),
         }
     }
@@ -183,9 +195,30 @@ impl Builder {
         self.partition(segments.0)
     }
 
+    /// What [`Self::shared_with_starts`] says, looked up where it is much to ask.
+    fn parts(&mut self, x: u32, class: usize, entry: u32) -> Option<Parts> {
+        let lexer = &self.walker.lexer;
+        let (group, between) = (lexer.group[x as usize], lexer.live[x as usize] == NONE);
+        let ways = &lexer.entries[entry as usize];
+        if let [only] = &ways[..]
+            && only.emit == [NONE; 2]
+        {
+            let start = lexer.starts[group as usize];
+            let same = start != NONE && lexer.steps[start as usize * lexer.classes + class] == entry;
+            return same.then(|| Parts::from_elem((NONE, group), 1));
+        }
+        let key = (entry, class, group, between);
+        if let Some(parts) = self.shared.get(&key) {
+            return parts.clone();
+        }
+        let parts = self.shared_with_starts(x, class, ways);
+        self.shared.insert(key, parts.clone());
+        parts
+    }
+
     /// If what an entry of `x` does is what the starts of the groups do after its first emissions: the changes that these
     /// make (`NONE` for none), each with its group.
-    fn shared_with_starts(&self, x: u32, class: usize, entry: &Entry) -> Option<SmallVec<[(u32, u32); 2]>> {
+    fn shared_with_starts(&self, x: u32, class: usize, entry: &Entry) -> Option<Parts> {
         let lexer = &self.walker.lexer;
         // First emission, and the ways on after it.
         type Part = (u32, SmallVec<[(u32, u32); 2]>);
@@ -245,12 +278,12 @@ impl Builder {
         let mut own_classes: Vec<usize> = Vec::new();
         let mut rest: ByteSet = [0; 4];
         for class in 0..self.classes.len() {
-            let (tokens, bytes, _) = self.classes[class];
+            let FirstClass { tokens, bytes, .. } = self.classes[class];
             let entry = lexer.steps[x as usize * lexer.classes + class];
             if tokens == 0 || entry == DEAD_ENTRY {
                 continue;
             }
-            match self.shared_with_starts(x, class, &lexer.entries[entry as usize]) {
+            match self.parts(x, class, entry) {
                 Some(parts) => {
                     for (emit, group) in parts {
                         groups.boundary(emit, self.boundary_of(group), &bytes);
@@ -290,14 +323,13 @@ impl Builder {
     /// The base that does the same as `x` for most tokens.
     fn best_base(&self, x: u32, own_classes: &[usize]) -> Option<usize> {
         let lexer = &self.walker.lexer;
-        let steps = |x: u32| &lexer.steps[x as usize * lexer.classes..][..lexer.classes];
+        if self.bases.is_empty() {
+            return None;
+        }
+        let mine: SmallVec<[(usize, u32, u32); 64]> =
+            own_classes.iter().map(|&c| (c, self.does(x, c), self.classes[c].tokens)).collect();
         let agreement = |base: &Base| -> u32 {
-            let (mine, theirs) = (steps(x), steps(base.x));
-            let same = own_classes.iter().filter(|&&c| {
-                let (_, bytes, height) = &self.classes[c];
-                meets(&base.bytes, bytes) && self.walker.horizons().same_entry(*height, mine[c], theirs[c])
-            });
-            same.map(|&c| self.classes[c].0).sum()
+            mine.iter().map(|&(class, does, tokens)| if base.does[class] == does { tokens } else { 0 }).sum()
         };
         // Where another terminal is pending, tokens that stay inside differ, all of them: only much agreement makes up for it.
         let enough = |base: &Base| match lexer.live[base.x as usize] == lexer.live[x as usize] {
@@ -310,18 +342,24 @@ impl Builder {
         Some(best.0)
     }
 
+    /// What a state does under a byte class: the number is the same where no token tells it apart.
+    fn does(&self, x: u32, class: usize) -> u32 {
+        let entry = self.walker.lexer.steps[x as usize * self.walker.lexer.classes + class];
+        self.walker.horizons().entry(self.classes[class].height, entry)
+    }
+
     fn differ_from(&mut self, base: usize, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
         let lexer = Arc::clone(&self.walker.lexer);
         let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
         let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
+        let same: Vec<bool> = (0..lexer.classes).map(|c| self.bases[base].does[c] == self.does(x, c)).collect();
         for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
             let own = |lo, hi, classes: Classes| {
                 recipe.own.push(Difference { lo, hi, classes });
             };
-            let height = self.walker.trie.height[child as usize];
             if !contains(&bytes, b) {
                 self.walker.walk(From::Lexeme, x, child, own);
-            } else if !self.walker.horizons().same_entry(height, lexer.entry_id(x, b), lexer.entry_id(y, b)) {
+            } else if !same[lexer.byte_class[b as usize] as usize] {
                 let lost = &mut recipe.lost;
                 self.walker.compare(x, y, child, |lo, hi| lost.push((lo, hi)), own);
             }
@@ -353,7 +391,9 @@ impl Builder {
                 segments[i].1.add(difference.lo, difference.hi, class);
             }
         }
-        let mut base = Base { x, bytes: *rest, groups: Vec::new() };
+        let covers = |class: usize| meets(rest, &self.classes[class].bytes);
+        let does = (0..self.classes.len()).map(|c| if covers(c) { self.does(x, c) } else { NONE }).collect();
+        let mut base = Base { x, bytes: *rest, does, groups: Vec::new() };
         for (emit, segments) in segments {
             let partition = self.partition(segments.0);
             groups.get(emit).pieces.push(Piece { partition, bytes: None });

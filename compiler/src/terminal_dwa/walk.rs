@@ -93,31 +93,50 @@ pub(super) struct Walker {
     horizons: OnceCell<Horizons>,
     /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
     recent: Vec<(Place, (u32, u32))>,
-    /// Bytes under which each state stays as it is and emits nothing.
-    pub stays: Vec<ByteSet>,
-    /// States that every character beyond ASCII leads back to, with the same pending on the way.
-    stays_on_characters: Vec<bool>,
+    /// Bytes of each class.
+    class_bytes: Vec<ByteSet>,
+    /// Made for the states that are asked for.
+    stays: Vec<OnceCell<Stays>>,
+}
+
+/// Under what a lexer state stays as it is.
+#[derive(Debug, Clone)]
+struct Stays {
+    /// Bytes, emitting nothing.
+    bytes: ByteSet,
+    /// Whether every character beyond ASCII leads back to it, with the same pending on the way.
+    on_characters: bool,
 }
 
 impl Walker {
     pub fn new(lexer: Arc<WatchedLexer>, trie: Arc<Trie>, outcomes: Outcomes) -> Self {
-        let stays: Vec<ByteSet> = (0..lexer.state_count() as u32)
-            .map(|x| {
-                let mut set = [0; 4];
-                for b in 0..=255u8 {
-                    if let [only] = &lexer.entry(x, b)[..]
-                        && only.emit == [NONE; 2]
-                        && only.next == x
-                    {
-                        set[b as usize / 64] |= 1 << (b % 64);
-                    }
-                }
-                set
-            })
-            .collect();
+        let mut class_bytes = vec![[0; 4]; lexer.classes];
+        for b in 0..=255u8 {
+            class_bytes[lexer.byte_class[b as usize] as usize][b as usize / 64] |= 1 << (b % 64);
+        }
         let recent = vec![((From::Boundary, [NONE; 4]), (NONE, NONE)); lexer.state_count()];
-        let stays_on_characters = (0..lexer.state_count() as u32).map(|x| stays_on_characters(&lexer, x)).collect();
-        Walker { lexer, trie, outcomes, horizons: OnceCell::new(), recent, stays, stays_on_characters }
+        let stays = vec![OnceCell::new(); lexer.state_count()];
+        Walker { lexer, trie, outcomes, horizons: OnceCell::new(), recent, class_bytes, stays }
+    }
+
+    /// Byte classes under which a state stays as it is and emits nothing.
+    pub fn classes_staying(&self, x: u32) -> impl Iterator<Item = usize> + '_ {
+        let steps = &self.lexer.steps[x as usize * self.lexer.classes..][..self.lexer.classes];
+        let stays = move |entry: u32| match &self.lexer.entries[entry as usize][..] {
+            [only] => only.emit == [NONE; 2] && only.next == x,
+            _ => false,
+        };
+        (0..self.lexer.classes).filter(move |&class| stays(steps[class]))
+    }
+
+    fn stays(&self, x: u32) -> &Stays {
+        self.stays[x as usize].get_or_init(|| {
+            let mut bytes = [0; 4];
+            for class in self.classes_staying(x) {
+                bytes.iter_mut().zip(self.class_bytes[class]).for_each(|(a, b)| *a |= b);
+            }
+            Stays { bytes, on_characters: stays_on_characters(&self.lexer, x) }
+        })
     }
 
     /// Made when two states are compared for the first time.
@@ -279,6 +298,15 @@ impl Walker {
         classes
     }
 
+    /// Whether two lists of branches plainly do the same under a byte.
+    fn same_step(&self, a: &Branches, b: &Branches, byte: u8) -> bool {
+        let ([a], [b]) = (&a[..], &b[..]) else { return false };
+        let ([x], [y]) = (&a.states[..], &b.states[..]) else { return false };
+        (a.first, a.node, a.pending, a.last) == (b.first, b.node, b.pending, b.last)
+            && self.lexer.group[*x as usize] == self.lexer.group[*y as usize]
+            && self.lexer.entry_id(*x, byte) == self.lexer.entry_id(*y, byte)
+    }
+
     /// Whether two lists of branches do the same on the token that ends at `node` and on all below it.
     fn same_below(&self, node: u32, a: &Branches, b: &Branches) -> bool {
         let Some(level) = self.horizons().level(self.trie.height[node as usize]) else { return false };
@@ -294,13 +322,12 @@ impl Walker {
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
         match &branches[..] {
             [At { states, .. }] if states.len() == 1 => {
-                let x = states[0] as usize;
-                let leaves: ByteSet = std::array::from_fn(|i| self.trie.below[node as usize][i] & !self.stays[x][i]);
+                let stays = self.stays(states[0]);
+                let leaves: ByteSet = std::array::from_fn(|i| self.trie.below[node as usize][i] & !stays.bytes[i]);
                 let beyond_ascii = leaves[2] | leaves[3] != 0;
                 leaves[0] | leaves[1] == 0
                     && (!beyond_ascii
-                        || self.stays_on_characters[x]
-                            && self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
+                        || stays.on_characters && self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
             }
             _ => false,
         }
@@ -358,6 +385,10 @@ impl Walker {
             let (above, here) = levels.split_at_mut(depth);
             let (above, here) = (&above[depth - 1], &mut here[0]);
             let byte = self.trie.byte[node as usize];
+            if self.same_step(&above.0, &above.1, byte) {
+                node = self.trie.end[node as usize];
+                continue;
+            }
             self.step(From::Lexeme, &above.0, byte, &mut here.0);
             self.step(From::Lexeme, &above.1, byte, &mut here.1);
             let (mine, theirs) = (&here.0, &here.1);

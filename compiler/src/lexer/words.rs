@@ -1,0 +1,380 @@
+//! Words beside patterns: keywords, keys, the names of a catalog.
+//!
+//! Most terminals of a large lexer are texts, or lists of them. Subset construction and refinement would find out, state by
+//! state, that these are a trie beside an automaton of a few patterns. Here they are one from the beginning: [`Words`] takes
+//! what is a line of byte sets out of the expressions, the patterns that are left are made into a minimal automaton G as
+//! usual, and [`Words::join`] makes the product of G and the trie of the words. A state of it is a pair (state of G, node);
+//! where the words end it is a state of G alone. So the product has no cycles but those of G, and comparing rows once, last
+//! states first, makes it minimal: the same automaton that the long way leads to.
+//!
+//! Trie nodes branch by classes of bytes that no word tells apart. A word in which some byte set is a union of several
+//! classes is left among the patterns.
+
+use std::hash::Hasher;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+
+use super::determinize::{Dfa, Overflow};
+use super::minimize::{merge_classes, renumber};
+use super::{DEAD, LexerLimits};
+use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, TerminalId};
+use crate::vocab::ByteSet;
+
+/// The words of a lexer.
+pub(super) struct Words<'a> {
+    /// [`LexerLimits::max_nfa_states`], for the bytes of all words; what goes beyond is left to run into that limit.
+    most: usize,
+    sets: Vec<ByteSet>,
+    set_ids: FxHashMap<ByteSet, u32>,
+    /// Byte sets of all words, by number.
+    places: Vec<u32>,
+    words: Vec<(Range<usize>, TerminalId, &'a Expr)>,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(limits: &LexerLimits) -> Self {
+        let (sets, set_ids) = (Vec::new(), FxHashMap::default());
+        Words { most: limits.max_nfa_states, sets, set_ids, places: Vec::new(), words: Vec::new() }
+    }
+
+    /// Take the words out of a terminal's expression; the alternatives that are none are appended to `rest`.
+    pub(super) fn take(&mut self, id: TerminalId, expr: &'a Expr, rest: &mut Vec<&'a Expr>) {
+        self.take_part(id, expr, 0, rest);
+    }
+
+    fn take_part(&mut self, id: TerminalId, expr: &'a Expr, depth: usize, rest: &mut Vec<&'a Expr>) {
+        if let (Expr::Alt(parts), true) = (expr, depth < MAX_EXPR_DEPTH) {
+            return parts.iter().for_each(|part| self.take_part(id, part, depth + 1, rest));
+        }
+        let from = self.places.len();
+        if self.line(expr, depth) && (from + 1..=self.most).contains(&self.places.len()) {
+            self.words.push((from..self.places.len(), id, expr));
+        } else {
+            self.places.truncate(from);
+            rest.push(expr);
+        }
+    }
+
+    /// Append the byte sets of an expression; whether it is a line of them.
+    fn line(&mut self, expr: &Expr, depth: usize) -> bool {
+        match expr {
+            Expr::Bytes(bytes) => bytes.iter().for_each(|&b| self.place(&[(b, b)])),
+            Expr::Fold(bytes) => {
+                bytes.iter().for_each(|b| self.place(&[b.to_ascii_lowercase(), b.to_ascii_uppercase()].map(|b| (b, b))))
+            }
+            Expr::ByteClass(ranges) if !ranges.is_empty() => self.place(ranges),
+            Expr::Class(ranges) if !ranges.is_empty() && ranges.iter().all(|r| r.1 < 0x80) => {
+                let ranges: SmallVec<[(u8, u8); 4]> = ranges.iter().map(|&(lo, hi)| (lo as u8, hi as u8)).collect();
+                self.place(&ranges);
+            }
+            Expr::Cat(parts) if depth < MAX_EXPR_DEPTH => return parts.iter().all(|part| self.line(part, depth + 1)),
+            _ => return false,
+        }
+        true
+    }
+
+    fn place(&mut self, ranges: &[(u8, u8)]) {
+        let mut set: ByteSet = [0; 4];
+        ranges.iter().flat_map(|&(lo, hi)| lo..=hi).for_each(|b| set[usize::from(b) / 64] |= 1 << (b % 64));
+        let next = self.sets.len() as u32;
+        let id = *self.set_ids.entry(set).or_insert_with(|| {
+            self.sets.push(set);
+            next
+        });
+        self.places.push(id);
+    }
+
+    /// Terminals with words, ascending if they were taken so.
+    pub(super) fn terminals(&self) -> Vec<TerminalId> {
+        let mut ids: Vec<TerminalId> = self.words.iter().map(|word| word.1).collect();
+        ids.dedup();
+        ids
+    }
+
+    /// The trie, and the words that are to be left among the patterns.
+    pub(super) fn trie(self) -> (Trie, Vec<(TerminalId, &'a Expr)>) {
+        let mut byte_class = [0u8; 256];
+        for set in &self.sets {
+            let mut ids: FxHashMap<(u8, bool), u8> = FxHashMap::default();
+            for b in 0..=255u8 {
+                let next = ids.len() as u8;
+                let class = &mut byte_class[usize::from(b)];
+                *class = *ids.entry((*class, has(set, b))).or_insert(next);
+            }
+        }
+        let class_of_set = |set: &ByteSet| -> Option<u8> {
+            let mut classes = (0..=255u8).filter(|&b| has(set, b)).map(|b| byte_class[usize::from(b)]);
+            let first = classes.next();
+            first.filter(|&first| classes.all(|class| class == first))
+        };
+        let class_of_set: Vec<Option<u8>> = self.sets.iter().map(class_of_set).collect();
+        let mut trie = Trie { byte_class, nodes: vec![Node::new(0, DEAD)] };
+        let mut left = Vec::new();
+        for (places, id, expr) in self.words {
+            let path: Option<SmallVec<[u8; 32]>> =
+                self.places[places].iter().map(|&set| class_of_set[set as usize]).collect();
+            match path {
+                Some(path) => trie.insert(&path, id),
+                None => left.push((id, expr)),
+            }
+        }
+        (trie, left)
+    }
+}
+
+fn has(set: &ByteSet, byte: u8) -> bool {
+    set[usize::from(byte) / 64] >> (byte % 64) & 1 == 1
+}
+
+/// Words by their beginnings.
+pub(super) struct Trie {
+    byte_class: [u8; 256],
+    /// The root first.
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    /// Class of the bytes that lead here.
+    class: u8,
+    /// Last child, and the child of the same parent that was before this one; or [`DEAD`].
+    child: u32,
+    sibling: u32,
+    /// What ends here.
+    terminals: SmallVec<[TerminalId; 2]>,
+}
+
+impl Node {
+    fn new(class: u8, sibling: u32) -> Self {
+        Node { class, child: DEAD, sibling, terminals: SmallVec::new() }
+    }
+}
+
+impl Trie {
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    fn insert(&mut self, path: &[u8], id: TerminalId) {
+        let mut at = 0;
+        for &class in path {
+            let found = self.children(at).find(|&child| self.nodes[child as usize].class == class);
+            at = found.unwrap_or_else(|| {
+                let node = self.nodes.len() as u32;
+                let sibling = std::mem::replace(&mut self.nodes[at as usize].child, node);
+                self.nodes.push(Node::new(class, sibling));
+                node
+            });
+        }
+        self.nodes[at as usize].terminals.push(id);
+    }
+
+    fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let next = |child: u32| (child != DEAD).then_some(child);
+        std::iter::successors(next(self.nodes[node as usize].child), move |&c| next(self.nodes[c as usize].sibling))
+    }
+
+    /// The minimal automaton of the patterns, which `patterns` is of, and the words. `candidates` unites what a state of
+    /// `patterns` accepts with terminals.
+    pub(super) fn join(
+        &self,
+        patterns: &Dfa,
+        limits: &LexerLimits,
+        mut candidates: impl FnMut(u32, &[TerminalId]) -> u32,
+    ) -> Result<Dfa, Overflow> {
+        let classes = JointClasses::new(&self.byte_class, patterns);
+        let product = self.product(patterns, &classes, limits)?;
+        let mut joined = Joined::new(patterns, &classes);
+        let mut number = vec![DEAD; product.pairs.len()];
+        let mut known: FxHashMap<SmallVec<[u32; 8]>, u32> = FxHashMap::default();
+        let mut key = SmallVec::new();
+        for (i, &(g, node)) in product.pairs.iter().enumerate().rev() {
+            let edges = &product.edges[product.edge_start[i]..product.edge_start[i + 1]];
+            let cand = if g == DEAD { 0 } else { patterns.cand[g as usize] };
+            let terminals = &self.nodes[node as usize].terminals;
+            let cand = if terminals.is_empty() { cand } else { candidates(cand, terminals) };
+            let row = edges.iter().map(|&(class, to)| (class, number[to as usize]));
+            if i == 0 {
+                joined.start(g, row);
+                break;
+            }
+            key.clear();
+            key.extend([g, cand]);
+            row.clone().for_each(|(class, to)| key.extend([class, to]));
+            number[i] = match known.get(&key) {
+                Some(&state) => state,
+                None => {
+                    let state = joined.state(g, cand, row);
+                    known.insert(key.clone(), state);
+                    state
+                }
+            };
+        }
+        let dfa =
+            Dfa { byte_class: classes.byte_class, class_count: classes.count, next: joined.next, cand: joined.cand };
+        Ok(renumber(&merge_classes(dfa), 0))
+    }
+
+    /// All pairs that texts lead to, as long as they begin words, breadth first.
+    fn product(&self, patterns: &Dfa, classes: &JointClasses, limits: &LexerLimits) -> Result<Product, Overflow> {
+        let mut product = Product { pairs: vec![(0, 0)], edges: Vec::new(), edge_start: vec![0] };
+        // Nearly always, all texts that lead to a node lead to one state.
+        let mut first: Vec<(u32, u32)> = vec![(DEAD, DEAD); self.nodes.len()];
+        let mut others: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut done = 0;
+        while let Some(&(g, node)) = product.pairs.get(done) {
+            crate::control::check();
+            for child in self.children(node) {
+                for &(class, pattern_class) in &classes.of_word_class[usize::from(self.nodes[child as usize].class)] {
+                    let to = if g == DEAD { DEAD } else { patterns.row(g as usize)[pattern_class as usize] };
+                    let next = product.pairs.len() as u32;
+                    let known = match first[child as usize] {
+                        (_, DEAD) => {
+                            first[child as usize] = (to, next);
+                            next
+                        }
+                        (state, pair) if state == to => pair,
+                        _ => *others.entry((to, child)).or_insert(next),
+                    };
+                    if known == next {
+                        product.pairs.push((to, child));
+                    }
+                    product.edges.push((class, known));
+                }
+            }
+            if product.pairs.len() > limits.max_dfa_states {
+                return Err(Overflow::States(limits.max_dfa_states));
+            }
+            product.edge_start.push(product.edges.len());
+            done += 1;
+        }
+        Ok(product)
+    }
+}
+
+/// Pairs of a state of the patterns (or [`DEAD`]) and a node, with the edges between them.
+struct Product {
+    pairs: Vec<(u32, u32)>,
+    /// Class and pair, delimited by `edge_start`.
+    edges: Vec<(u32, u32)>,
+    edge_start: Vec<usize>,
+}
+
+/// Classes of bytes that neither words nor patterns tell apart.
+struct JointClasses {
+    byte_class: [u8; 256],
+    count: usize,
+    /// The patterns' class of each.
+    pattern: Vec<u8>,
+    /// For each class of the words, its classes, with the patterns' class of each.
+    of_word_class: Vec<Vec<(u32, u8)>>,
+}
+
+impl JointClasses {
+    fn new(words: &[u8; 256], patterns: &Dfa) -> Self {
+        let mut ids: FxHashMap<(u8, u8), u8> = FxHashMap::default();
+        let mut joint =
+            JointClasses { byte_class: [0; 256], count: 0, pattern: Vec::new(), of_word_class: vec![Vec::new(); 256] };
+        for b in 0..256 {
+            let (word, pattern) = (words[b], patterns.byte_class[b]);
+            let next = ids.len() as u8;
+            joint.byte_class[b] = *ids.entry((word, pattern)).or_insert_with(|| {
+                joint.pattern.push(pattern);
+                joint.of_word_class[usize::from(word)].push((u32::from(next), pattern));
+                next
+            });
+        }
+        joint.count = ids.len();
+        joint
+    }
+}
+
+/// The states of the product, no two alike: first those of the patterns, the first of which makes way for the start.
+struct Joined {
+    classes: usize,
+    next: Vec<u32>,
+    cand: Vec<u32>,
+    /// Rows of the patterns alone, and one that leads nowhere.
+    plain: Vec<u32>,
+    /// First state of each hash, and the next one with the same.
+    first_of: FxHashMap<u64, u32>,
+    next_of: Vec<u32>,
+}
+
+impl Joined {
+    fn new(patterns: &Dfa, classes: &JointClasses) -> Self {
+        let states = patterns.state_count();
+        let mut plain = Vec::with_capacity((states + 1) * classes.count);
+        for q in 0..states {
+            let row = patterns.row(q);
+            plain.extend(classes.pattern.iter().map(|&class| row[usize::from(class)]));
+        }
+        plain.resize((states + 1) * classes.count, DEAD);
+        let next = plain[..states * classes.count].to_vec();
+        let mut joined = Joined {
+            classes: classes.count,
+            next,
+            cand: patterns.cand.clone(),
+            plain,
+            first_of: FxHashMap::default(),
+            next_of: vec![DEAD; states],
+        };
+        for q in 1..states as u32 {
+            let hash = joined.hash(q);
+            joined.next_of[q as usize] = joined.first_of.insert(hash, q).unwrap_or(DEAD);
+        }
+        joined
+    }
+
+    fn row(&self, q: u32) -> &[u32] {
+        &self.next[q as usize * self.classes..][..self.classes]
+    }
+
+    fn hash(&self, q: u32) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.row(q)
+            .chunks(2)
+            .for_each(|pair| hasher.write_u64(u64::from(pair[0]) | u64::from(*pair.last().unwrap_or(&0)) << 32));
+        hasher.write_u32(self.cand[q as usize]);
+        hasher.finish()
+    }
+
+    /// The row of a state of the patterns with some other transitions, at the end of `next`.
+    fn push(&mut self, g: u32, cand: u32, edges: impl Iterator<Item = (u32, u32)>) -> u32 {
+        let state = self.cand.len() as u32;
+        let plain = (g as usize).min(self.plain.len() / self.classes - 1) * self.classes;
+        self.next.extend_from_slice(&self.plain[plain..plain + self.classes]);
+        self.cand.push(cand);
+        let row = self.next.len() - self.classes;
+        edges.for_each(|(class, to)| self.next[row + class as usize] = to);
+        state
+    }
+
+    /// The state with this row, new or known.
+    fn state(&mut self, g: u32, cand: u32, edges: impl Iterator<Item = (u32, u32)>) -> u32 {
+        let state = self.push(g, cand, edges);
+        let hash = self.hash(state);
+        let first = self.first_of.get(&hash).copied().unwrap_or(DEAD);
+        let mut twin = first;
+        while twin != DEAD {
+            let same = self.cand[twin as usize] == cand && self.row(twin) == self.row(state);
+            if same {
+                self.cand.pop();
+                self.next.truncate(state as usize * self.classes);
+                return twin;
+            }
+            twin = self.next_of[twin as usize];
+        }
+        self.next_of.push(first);
+        self.first_of.insert(hash, state);
+        state
+    }
+
+    fn start(&mut self, g: u32, edges: impl Iterator<Item = (u32, u32)>) {
+        let start = self.push(g, 0, edges) as usize;
+        let row = self.next.split_off(start * self.classes);
+        self.next[..self.classes].copy_from_slice(&row);
+        self.cand.pop();
+    }
+}
