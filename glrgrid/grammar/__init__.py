@@ -31,7 +31,7 @@ class Grammar:
 
     def __init__(self, ir: GrammarIR) -> None:
         self._ir: GrammarIR | None = ir
-        self._lowered: _native.SchemaGrammar | None = None
+        self._lowered: _native.SchemaGrammar | str | None = None
         self._warnings = ir.warnings
 
     @classmethod
@@ -330,20 +330,26 @@ class Grammar:
         from ..sql.grammar import compose
 
         chosen = Dialect.load(dialect) if isinstance(dialect, str) else dialect
-        return cls(compose(Access.of(role, catalog, chosen)))
+        grammar = cls.__new__(cls)
+        grammar._ir, grammar._lowered, grammar._warnings = None, compose(Access.of(role, catalog, chosen)), ()
+        return grammar
 
     @property
     def ir(self) -> GrammarIR:
         """What the engines read."""
         if self._ir is None:
-            assert self._lowered is not None
-            self._ir = GrammarIR.from_json(self._lowered.to_json(), self._warnings)
+            self._ir = GrammarIR.from_json(self._text, self._warnings)
         return self._ir
 
     @property
     def _source(self) -> str | _native.SchemaGrammar:
         """What the compiler takes: a schema's grammar as it is, others as canonical text."""
         return self.ir.to_json() if self._lowered is None else self._lowered
+
+    @property
+    def _text(self) -> str:
+        source = self._source
+        return source if isinstance(source, str) else source.to_json()
 
     @property
     def lexer(self) -> str:
@@ -358,8 +364,7 @@ class Grammar:
     @property
     def fingerprint(self) -> str:
         """BLAKE2b (256 bits, hex) of the grammar's canonical JSON."""
-        text = self.ir.to_json() if self._lowered is None else self._lowered.to_json()
-        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+        return hashlib.blake2b(self._text.encode(), digest_size=32).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Grammar) else NotImplemented

@@ -12,6 +12,7 @@ Terminal expressions
 
     =============================== ====================================================================
     ``("lit", text)``               the UTF-8 bytes of ``text``
+    ``("fold", text)``              the same, each ASCII letter in either case
     ``("bytes", (b, ...))``         these bytes
     ``("class", ((lo, hi), ...))``  one code point out of inclusive ranges (surrogates never match)
     ``("jsonclass", ranges)``       the same in any of its spellings in a JSON string: raw, ``\\n``, ``\\u0061``
@@ -61,6 +62,20 @@ class Terminal:
     contextual lexer: they take part where another terminal of their part can begin."""
     position: Position | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "name": self.name,
+            "expr": self.expr,
+            "priority": self.priority,
+            "literal": self.literal,
+            "ignored": self.ignored,
+            "reject": self.reject,
+            "fallback": self.fallback,
+            "position": self.position,
+            **({} if self.scope is None else {"scope": self.scope}),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Nonterminal:
@@ -94,30 +109,14 @@ class GrammarIR:
 
     def to_json(self) -> str:
         """Serialise to canonical JSON; equal grammars give equal text, and the text is what is fingerprinted."""
-        terminals = [
-            {
-                "name": t.name,
-                "expr": t.expr,
-                "priority": t.priority,
-                "literal": t.literal,
-                "ignored": t.ignored,
-                "reject": t.reject,
-                "fallback": t.fallback,
-                "position": t.position,
-                **({} if t.scope is None else {"scope": t.scope}),
-            }
-            for t in self.terminals
-        ]
-        return json.dumps(
+        return canonical(
             {
                 "start": self.start,
                 "lexer": self.lexer,
-                "terminals": terminals,
+                "terminals": [t.to_dict() for t in self.terminals],
                 "nonterminals": [{"name": n.name, "position": n.position} for n in self.nonterminals],
                 "productions": [{"lhs": p.lhs, "rhs": p.rhs, "name": p.name} for p in self.productions],
-            },
-            ensure_ascii=False,
-            separators=(",", ":"),
+            }
         )
 
     @classmethod
@@ -132,6 +131,11 @@ class GrammarIR:
         return cls(
             data["start"], tuple(terminals), tuple(nonterminals), tuple(productions), data["lexer"], warnings
         )
+
+
+def canonical(value: Any) -> str:
+    """The text that stands for a value, or for a part of one."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _tuples(value: Any) -> Any:

@@ -231,6 +231,9 @@ def _term(expr: Expr) -> Term:
     match expr:
         case ("lit", text):
             return _sequence(_bytes_in([(b, b)]) for b in text.encode())
+        case ("fold", text):
+            cases = (bytes([b]) for b in text.encode())
+            return _sequence(_bytes_in([(b, b) for b in sorted({*c.upper(), *c.lower()})]) for c in cases)
         case ("bytes", values):
             return _sequence(_bytes_in([(b, b)]) for b in values)
         case ("class", ranges):

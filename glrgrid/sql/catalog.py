@@ -22,7 +22,7 @@ _KINDS = ("table", "view", "virtual")
 
 def fold(name: str) -> str:
     """Canonical form of a name: ASCII letters in lower case, others as they are, which is how SQLite compares."""
-    return name.translate(_FOLDED)
+    return name.lower() if name.isascii() else name.translate(_FOLDED)
 
 
 @dataclass(frozen=True, slots=True)

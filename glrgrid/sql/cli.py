@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..compiled import compile
-from ..errors import PolicyError
+from ..compiled import compile, load
+from ..errors import ArtifactError, PolicyError
 from ..grammar import Grammar
 from .access import Access
 from .catalog import Catalog
@@ -149,6 +149,9 @@ def probe_command(
     role: RoleOption,
     catalog: CatalogOption,
     tokenizer: TokenizerOption,
+    artifact: Annotated[
+        Path | None, typer.Option("--artifact", "-a", help="What was compiled for them; default: compile it.")
+    ] = None,
     dialect: Annotated[str, typer.Option(help="The dialect of SQL.")] = "sqlite",
     as_json: JsonOption = False,
 ) -> None:
@@ -158,8 +161,17 @@ def probe_command(
         access = Access.of(Role.from_toml(role), _catalog(catalog), Dialect.load(dialect))
         grammar = Grammar.from_sql(dialect, access.role, access.catalog)
         vocab = shell._vocab(tokenizer)
-        with shell._progress_bar() as progress:
-            compiled = compile(grammar, vocab, progress=progress)
+        if artifact is None:
+            with shell._progress_bar() as progress:
+                compiled = compile(grammar, vocab, progress=progress)
+        else:
+            compiled = load(artifact, vocab)
+            expected = compile(grammar, vocab, mode="lazy").grammar_fingerprint
+            if compiled.grammar_fingerprint != expected:
+                raise ArtifactError(
+                    f"{artifact}: artifact is of grammar {compiled.grammar_fingerprint[:12]}, this dialect, role and "
+                    f"catalog make {expected[:12]}; compile it again"
+                )
         found = probe(access, compiled, vocab)
     report = {
         "pairs": len(found.pairs),

@@ -17,9 +17,8 @@ column is called so, hence it may stand for a column unless its name is hidden f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass
-from functools import cache, lru_cache
 
 from ..errors import PolicyError
 from ..grammar.ir import Expr, Terminal
@@ -80,22 +79,29 @@ class Lexicon:
             _in_quotes(_NEW, "'", False): [_new_name("'")],
         }
         known: dict[Slots, list[Expr]] = {frozenset({"column"}): [("lit", '""')], _VALUE: [("lit", "''")]}
-        hidden = access.hidden_names
+        hidden, keywords = access.hidden_names, access.dialect.keywords
+        places: dict[tuple[Slots, bool], list[tuple[str, list[Expr]]]] = {}
         for name, slots in sorted(names.items()):
-            for quote in _SPELLINGS:
-                text = _spelled(name, quote, access.dialect.keywords)
-                here = _in_quotes(slots, quote, name in hidden)
-                if text is not None and here not in new:
-                    known.setdefault(here, []).append(text)
+            key = (slots, name in hidden)
+            if key not in places:
+                spellings = ((quote, _in_quotes(slots, quote, key[1])) for quote in _SPELLINGS)
+                places[key] = [
+                    (quote, known.setdefault(here, [])) for quote, here in spellings if here not in new
+                ]
+            for quote, texts in places[key]:
+                text = _spelled(name, quote, keywords)
+                if text is not None:
+                    texts.append(("fold", text))
         for prefix in access.dialect.rules["system_prefixes"]:
             for quote in _SPELLINGS:
-                rest: Expr = ("cat", (_folded(prefix), ("repeat", _inside(quote), 0, None)))
+                rest: Expr = ("cat", (("fold", prefix), ("repeat", _inside(quote), 0, None)))
                 known.setdefault(_in_quotes(frozenset(), quote, True), []).append(_enclosed(rest, quote))
         ranked = [(0, known), (-1, new)]
         terminals = {
             slots: Terminal(_title(slots, number), ("alt", tuple(texts)), priority, reject=not slots)
             for priority, groups in ranked
             for number, (slots, texts) in enumerate(groups.items())
+            if texts
         }
         return cls(names, terminals)
 
@@ -180,11 +186,13 @@ def _in_quotes(slots: Slots, quote: str, hidden: bool) -> Slots:
     return slots
 
 
-def _spelled(name: str, quote: str, keywords: Iterable[str]) -> Expr | None:
-    """The texts that are a name in one spelling; ``None`` if there are none."""
-    if (not quote and (not _WORD.fullmatch(name) or name in keywords)) or (quote == "[" and "]" in name):
+def _spelled(name: str, quote: str, keywords: Container[str]) -> str | None:
+    """A name as it is written in one way, in lower case; ``None`` if it cannot be."""
+    if not quote:
+        return None if name in keywords or not _WORD.fullmatch(name) else name
+    if quote == "[" and "]" in name:
         return None
-    return _enclosed(_folded(name.replace(quote, quote * 2) if quote else name), quote)
+    return f"{quote}{name.replace(quote, quote * 2)}{_CLOSING[quote]}"
 
 
 def _new_name(quote: str) -> Expr:
@@ -205,19 +213,6 @@ def _inside(quote: str) -> Expr:
     closing = ord(_CLOSING[quote])
     others: Expr = ("class", ((1, closing - 1), (closing + 1, 0xD7FF), (0xE000, 0x10FFFF)))
     return others if quote == "[" else ("alt", (("lit", quote * 2), others))
-
-
-@lru_cache(16_384)
-def _folded(text: str) -> Expr:
-    """A text in any case of its ASCII letters."""
-    return ("cat", tuple(map(_either_case, text)))
-
-
-@cache
-def _either_case(c: str) -> Expr:
-    if c.isascii() and c.isalpha():
-        return ("class", ((ord(c.upper()),) * 2, (ord(c.lower()),) * 2))
-    return ("lit", c)
 
 
 def _title(slots: Slots, number: int) -> str:

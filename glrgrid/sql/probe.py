@@ -279,7 +279,7 @@ def _spellings(name: str, access: Access) -> Iterator[tuple[str, str]]:
 
 def _positions(access: Access) -> Iterator[tuple[str, tuple[str, int | None], frozenset[str], str]]:
     """Every position of a name: its title and slot, all slots that begin there, and a text that leads there."""
-    ir = compose(access)
+    ir = GrammarIR.from_json(compose(access))
     slots = {name: _slot(name, access) for name in (n.name for n in ir.nonterminals)}
     before = _Contexts(ir, Lexicon.of(access))
     seen = set()
@@ -368,7 +368,7 @@ class _Contexts:
 def _shortest(expr: Expr) -> str:
     """A shortest text of an expression."""
     tag, value = expr[0], expr[1]
-    if tag == "lit":
+    if tag in ("lit", "fold"):
         return str(value)
     if tag == "class":
         return chr(value[-1][0])

@@ -235,6 +235,8 @@ class Sampler:
         tag, value = expr[0], expr[1]
         if tag == "lit":
             return str(value)
+        if tag == "fold":
+            return "".join(self.rng.choice((c.lower(), c.upper())) if c.isascii() else c for c in value)
         if tag == "class":
             low, high = self.rng.choice(value)
             return chr(self.rng.randint(low, min(high, low + 60)))

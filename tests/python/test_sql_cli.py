@@ -58,6 +58,13 @@ def test_from_a_database_to_a_probed_artifact(files: Path) -> None:
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert report["bypasses"] == report["silent"] == [] and report["pairs"] >= 60
+    result = run("probe", *role, "-t", "default", "--artifact", artifact, "--json")
+    assert result.exit_code == 0 and json.loads(result.stdout) == report, result.output
+
+    other = files / "other.toml"
+    other.write_text('name = "other"\n[tables]\ncustomers = "*"\n')
+    result = run("probe", "--role", other, *role[2:], "-t", "default", "--artifact", artifact)
+    assert result.exit_code == 1 and "artifact is of grammar" in result.stderr
 
 
 def test_check(files: Path) -> None:
