@@ -264,6 +264,8 @@ class Llguidance(Engine):
         "without a space (`selecta`, `order bya`); letters of keywords fold as in Unicode. Smaller: nothing "
         "may follow `;`"
     )
+    limits: ClassVar[dict[str, int]] = {}
+    """Of what a step may take, where the default is not to apply."""
 
     def grammar_text(self, original: str) -> str:
         return super().grammar_text(original) + '%llguidance {"allow_initial_skip": true}\n'
@@ -284,7 +286,8 @@ class Llguidance(Engine):
         return self.module.LLMatcher.grammar_from_json_schema(schema)
 
     def compile(self, grammar: Any) -> Any:
-        matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
+        limits = self.module.LLParserLimits(**self.limits)
+        matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0, limits=limits)
         if matcher.is_error():
             raise RuntimeError(matcher.get_error())
         self.grammar = grammar
@@ -312,6 +315,13 @@ class Llguidance(Engine):
 
     def is_accepting(self, matcher: Any) -> bool:
         return matcher.is_accepting()
+
+
+class LlguidanceLarge(Llguidance):
+    """llguidance with a mask allowed to take longer than it would by itself: it gives up SQL under a role otherwise."""
+
+    name = "llguidance-large"
+    limits: ClassVar[dict[str, int]] = {"step_max_items": 10_000_000}
 
 
 class Xgrammar(Engine):
@@ -435,4 +445,4 @@ class _BytesTokenizer:
 
 LARK_ENGINES = (Glrgrid, GlrgridLazy, Glrmask, GlrmaskLoose, Llguidance)
 SCHEMA_ENGINES = (Glrgrid, GlrgridLazy, GlrmaskAuto, GlrmaskTrie, Llguidance, Xgrammar, OutlinesCore)
-ENGINES = {engine.name: engine for engine in (*LARK_ENGINES, *SCHEMA_ENGINES)}
+ENGINES = {engine.name: engine for engine in (*LARK_ENGINES, *SCHEMA_ENGINES, LlguidanceLarge)}

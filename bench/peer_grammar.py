@@ -22,6 +22,8 @@ Both flavours also
     - join all ``%ignore`` terminals into one. The language is the same; GLRMask compiles three times faster
       for it, to a third of the size.
 
+Grammars that come as IR, such as those of SQL under a role, are written by :func:`of_ir`.
+
 Run ``python bench/peer_grammar.py reserved`` to print the text.
 """
 
@@ -29,8 +31,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import defaultdict
 
 from glrgrid import grammars
+from glrgrid.grammar.ir import Expr, GrammarIR, Terminal
 
 FLAVOURS = ("reserved", "loose")
 
@@ -108,6 +112,74 @@ def _join_ignored(text: str) -> str:
     patterns = re.findall(r"(?m)^%ignore /(.*)/$", text)
     text = re.sub(r"(?m)^%ignore .*\n?", "", text)
     return f"{text.rstrip()}\n\n%ignore /{'|'.join(patterns)}/\n"
+
+
+def of_ir(ir: GrammarIR) -> str:
+    """A grammar for llguidance.
+
+    Patterns exclude the words of higher rank, by its ``&`` and ``~``, but for those that fall back to them. What cannot
+    be said: the longest match over terminals that may not come here, hence reject terminals (an allowed name and a
+    suffix are two lexemes); that a word with a fallback is a name only where the parser has no use for the word itself.
+    """
+    used = sorted({s for p in ir.productions for s in p.rhs if s >= 0})
+    rules = defaultdict(list)
+    for p in ir.productions:
+        rules[p.lhs].append(" ".join(f"T{s}" if s >= 0 else f"r{~s}" for s in p.rhs) or '""')
+    lines = ['%llguidance {"allow_initial_skip": true}', f"start: r{ir.start}"]
+    lines += [f"r{lhs}: {' | '.join(alternatives)}" for lhs, alternatives in rules.items()]
+    for index in used:
+        above = [t for i, t in enumerate(ir.terminals) if _outranks(ir, i, index)]
+        excluded = f" & ~/{'|'.join(_regex(t.expr) for t in above)}/" if above else ""
+        lines.append(f"T{index}: /{_regex(ir.terminals[index].expr)}/{excluded}")
+    lines += [f"%ignore /{_regex(t.expr)}/" for t in ir.terminals if t.ignored]
+    return "\n".join(lines) + "\n"
+
+
+def _outranks(ir: GrammarIR, index: int, other: int) -> bool:
+    """Whether a terminal takes words from a pattern for words."""
+
+    def rank(t: Terminal) -> tuple[int, bool]:
+        return t.priority, t.literal
+
+    t, pattern = ir.terminals[index], ir.terminals[other]
+    return (
+        not pattern.literal
+        and not t.ignored
+        and rank(t) > rank(pattern)
+        and t.fallback != other
+        and _is_of_words(t) == _is_of_words(pattern) is True
+    )
+
+
+def _is_of_words(terminal: Terminal) -> bool:
+    return (
+        terminal.priority < 1 and (not terminal.literal or terminal.name.isidentifier())
+    ) or terminal.reject
+
+
+def _regex(expr: Expr) -> str:
+    """An expression as a regular expression of Rust's."""
+    tag, value = expr[0], expr[1]
+    if tag == "lit":
+        return "".join(map(_character, map(ord, value)))
+    if tag == "fold":
+        return "".join(
+            f"[{c.lower()}{c.upper()}]" if c.isascii() and c.isalpha() else _character(ord(c)) for c in value
+        )
+    if tag == "class":
+        return f"[{''.join(f'{_character(low)}-{_character(high)}' for low, high in value)}]"
+    if tag == "cat":
+        return "".join(map(_regex, value))
+    if tag == "alt":
+        return f"({'|'.join(map(_regex, value))})"
+    if tag == "repeat":
+        return f"({_regex(value)}){{{expr[2]},{'' if expr[3] is None else expr[3]}}}"
+    raise ValueError(f"no regular expression for {tag!r}")
+
+
+def _character(code: int) -> str:
+    c = chr(code)
+    return c if c.isascii() and c.isalnum() else f"\\x{{{code:X}}}"
 
 
 def main() -> None:
