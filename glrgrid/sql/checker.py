@@ -351,11 +351,16 @@ class _Check:
             if not isinstance(assignment, self._e.EQ):
                 self._not_understood(assignment)
                 continue
-            for column in assignment.this.find_all(self._e.Column):
-                if table and (column.args.get("table") or not isinstance(column.this, self._e.Identifier)):
+            left = assignment.this
+            targets = left.expressions if isinstance(left, self._e.Tuple) else [left.unnest()]
+            for column in targets:
+                if isinstance(column, self._e.Column) and not column.args.get("table"):
+                    column = column.this
+                # A string is a name here.
+                if not isinstance(column, (self._e.Identifier, self._e.Literal)):
                     self._not_understood(column)
                 elif table:
-                    self._written(column.this, table.update)
+                    self._written(column, table.update)
             self._expression(assignment.expression, environment, (scope,))
 
     def _written(self, identifier: Any, granted: frozenset[str]) -> None:
