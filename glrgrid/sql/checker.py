@@ -15,7 +15,7 @@ around it is refused, because SQLite looks for them where the CTE is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -191,13 +191,20 @@ class _Scope:
 @dataclass(slots=True)
 class _Cte:
     node: Any
-    environment: Mapping[str, _Cte]
+    names: _Names
     outputs: tuple[str, ...] | None = None
     begun: bool = False
 
 
-_Scopes = tuple[_Scope, ...]
-_Environment = Mapping[str, _Cte]
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What names mean at a place of a statement: CTEs, and the scopes from the innermost outwards."""
+
+    ctes: Mapping[str, _Cte] = field(default_factory=dict)
+    scopes: tuple[_Scope, ...] = ()
+
+    def inside(self, scope: _Scope) -> _Names:
+        return _Names(self.ctes, (scope, *self.scopes))
 
 
 class _Check:
@@ -264,11 +271,11 @@ class _Check:
             return
         if verb == "select":
             self._limit(root)
-            self._query(root, {}, ())
+            self._query(root, _Names())
         else:
             self._only(root)
-            environment = self._with(root, {})
-            {"insert": self._insert, "update": self._update, "delete": self._delete}[verb](root, environment)
+            change = {"insert": self._insert, "update": self._update, "delete": self._delete}[verb]
+            change(root, self._with(root, _Names()))
 
     def _limit(self, root: Any) -> None:
         limit = self._access.role.row_limit
@@ -301,7 +308,7 @@ class _Check:
         name = self._name(alias.this) if alias else fold(table.table.name)
         return table, _Relation.of(table, self._access, name)
 
-    def _insert(self, root: Any, environment: _Environment) -> None:
+    def _insert(self, root: Any, names: _Names) -> None:
         listed = isinstance(root.this, self._e.Schema)
         table, relation = self._target(root.this.this if listed else root.this, "insert")
         if listed:
@@ -312,164 +319,147 @@ class _Check:
         elif table and not table.inserts_all:
             self._add(root.this, "star", "INSERT must list its columns", table.insert)
         if root.expression:
-            self._query(root.expression, environment, ())
-        scope = _Scope([relation])
+            self._query(root.expression, names)
+        own = _Scope([relation])
         if conflict := root.args.get("conflict"):
+            self._only(conflict)
             known = relation.readable | (table.insert if table else frozenset())
             excluded = _Relation("excluded", known, relation.hidden - known, qualified_only=True)
-            inside = _Scope([relation, excluded])
-            for part in conflict.args.get("conflict_keys") or ():
-                self._expression(part, environment, (scope,))
-            self._assignments(conflict, table, environment, inside)
-            if conflict.args.get("where"):
-                self._expression(conflict.args["where"], environment, (inside,))
-            self._only(conflict)
-        self._returning(root, environment, scope)
+            self._under(conflict, ("conflict_keys",), names.inside(own))
+            self._assignments(conflict, table, names.inside(_Scope([relation, excluded])))
+        self._returning(root, names.inside(own))
 
-    def _update(self, root: Any, environment: _Environment) -> None:
+    def _update(self, root: Any, names: _Names) -> None:
         table, relation = self._target(root.this, "update")
         scope = _Scope([relation])
         if source := root.args.get("from_"):
-            self._from(source.this, [], environment, scope, ())
+            self._from(source.this, [], scope, names)
             if len(scope.relations) > 2:  # SQLite makes a SELECT * of several
                 self._no_star(source, scope.relations[1:])
-        self._assignments(root, table, environment, scope)
-        if root.args.get("where"):
-            self._expression(root.args["where"], environment, (scope,))
-        self._returning(root, environment, _Scope([relation]))
+        self._assignments(root, table, names.inside(scope))
+        self._returning(root, names.inside(_Scope([relation])))
 
-    def _delete(self, root: Any, environment: _Environment) -> None:
+    def _delete(self, root: Any, names: _Names) -> None:
         _, relation = self._target(root.this, "delete")
-        if root.args.get("where"):
-            self._expression(root.args["where"], environment, (_Scope([relation]),))
-        self._returning(root, environment, _Scope([relation]))
+        self._under(root, ("where",), names.inside(_Scope([relation])))
+        self._returning(root, names.inside(_Scope([relation])))
 
-    def _assignments(
-        self, node: Any, table: TableAccess | None, environment: _Environment, scope: _Scope
-    ) -> None:
+    def _assignments(self, node: Any, table: TableAccess | None, names: _Names) -> None:
+        """What SET assigns, and its WHERE."""
         for assignment in node.expressions:
             if not isinstance(assignment, self._e.EQ):
                 self._not_understood(assignment)
                 continue
             left = assignment.this
-            targets = left.expressions if isinstance(left, self._e.Tuple) else [left.unnest()]
-            for column in targets:
-                if isinstance(column, self._e.Column) and not column.args.get("table"):
-                    column = column.this
+            for column in left.expressions if isinstance(left, self._e.Tuple) else [left.unnest()]:
                 # A string is a name here.
-                if not isinstance(column, (self._e.Identifier, self._e.Literal)):
-                    self._not_understood(column)
+                bare = isinstance(column, self._e.Column) and not column.args.get("table")
+                target = column.this if bare else column
+                if not isinstance(target, (self._e.Identifier, self._e.Literal)):
+                    self._not_understood(target)
                 elif table:
-                    self._written(column, table.update)
-            self._expression(assignment.expression, environment, (scope,))
+                    self._written(target, table.update)
+            self._expression(assignment.expression, names)
+        self._under(node, ("where",), names)
 
     def _written(self, identifier: Any, granted: frozenset[str]) -> None:
         if self._name(identifier) not in granted:
             self._add(identifier, "column", f'"{identifier.name}" is no column that may be written', granted)
 
-    def _returning(self, root: Any, environment: _Environment, scope: _Scope) -> None:
+    def _returning(self, root: Any, names: _Names) -> None:
         if returning := root.args.get("returning"):
-            self._results(returning, environment, (scope,))
+            self._results(returning, names)
 
     # Queries
 
     def _query(
-        self,
-        node: Any,
-        environment: _Environment,
-        outer: _Scopes,
-        first: Callable[[tuple[str, ...]], None] = lambda outputs: None,
+        self, node: Any, names: _Names, first: Callable[[tuple[str, ...]], None] = lambda outputs: None
     ) -> tuple[str, ...]:
         """Check a query; the names of its results, ``""`` for those without one. ``first`` is told them as soon as the
         leftmost part of it is known, on which recursion depends."""
-        outputs, _ = self._parts(node, environment, outer, first)
-        return outputs
+        return self._parts(node, names, first)[0]
 
     def _parts(
-        self, node: Any, environment: _Environment, outer: _Scopes, first: Callable[[tuple[str, ...]], None]
+        self, node: Any, names: _Names, first: Callable[[tuple[str, ...]], None]
     ) -> tuple[tuple[str, ...], list[_Scope]]:
         e = self._e
         while isinstance(node, (e.Subquery, e.Paren)) and not node.args.get("alias"):
             self._only(node)
             node = node.this
-        if type(node).__name__ in ("Select", "Union", "Intersect", "Except"):
+        if isinstance(node, (e.Select, e.SetOperation)):
             self._only(node)
-            environment = self._with(node, environment)
+            names = self._with(node, names)
+        outputs: tuple[str, ...] = ()
+        scopes = [_Scope()]
         if isinstance(node, e.Values):
-            for row in node.expressions:
-                self._expression(row, environment, outer)
-            width = len(node.expressions[0].expressions)
-            outputs, scopes = tuple(f"column{i + 1}" for i in range(width)), [_Scope()]
+            self._under(node, ("expressions",), names)
+            outputs = tuple(f"column{i + 1}" for i in range(len(node.expressions[0].expressions)))
             first(outputs)
         elif isinstance(node, e.SetOperation):
-            outputs, scopes = self._parts(node.this, environment, outer, first)
-            scopes = scopes + self._parts(node.expression, environment, outer, lambda outputs: None)[1]
-            self._order_of_set(node, environment, outer, scopes)
-            self._bounds(node, environment, outer)
+            outputs, scopes = self._parts(node.this, names, first)
+            scopes = scopes + self._parts(node.expression, names, lambda outputs: None)[1]
+            self._order_of_set(node, names, scopes)
+            self._under(node, ("limit", "offset"), names)
         elif isinstance(node, e.Select):
-            outputs, scope = self._select(node, environment, outer)
+            outputs, scope = self._select(node, names)
             first(outputs)
             scopes = [scope]
         else:
             self._not_understood(node)
-            outputs, scopes = (), [_Scope()]
         return outputs, scopes
 
-    def _bounds(self, node: Any, environment: _Environment, outer: _Scopes) -> None:
-        for key in ("limit", "offset"):
-            if node.args.get(key):
-                self._expression(node.args[key], environment, outer)
+    def _under(self, node: Any, keys: Iterable[str], names: _Names) -> None:
+        """Check what a node has of these."""
+        for key in keys:
+            found = node.args.get(key) or ()
+            for part in found if isinstance(found, (list, tuple)) else [found]:
+                self._expression(part, names)
 
-    def _order_of_set(
-        self, node: Any, environment: _Environment, outer: _Scopes, parts: list[_Scope]
-    ) -> None:
+    def _order_of_set(self, node: Any, names: _Names, parts: list[_Scope]) -> None:
         """SQLite looks in one part after the other for what a term may mean."""
         order = node.args.get("order")
         for term in order.expressions if order else ():
             found: list[list[Violation]] = []
             for scope in parts:
                 before, self.violations = self.violations, []
-                self._expression(term, environment, (scope, *outer), aliases_first=True)
+                self._expression(term, names.inside(scope), aliases_first=True)
                 found.append(self.violations)
                 self.violations = before
             found.sort(key=len)
             self.violations += found[0]
 
-    def _select(self, node: Any, environment: _Environment, outer: _Scopes) -> tuple[tuple[str, ...], _Scope]:
+    def _select(self, node: Any, outer: _Names) -> tuple[tuple[str, ...], _Scope]:
         scope = _Scope()
-        scopes = (scope, *outer)
-        if source := node.args.get("from_"):
-            self._from(source.this, node.args.get("joins") or [], environment, scope, outer)
-        outputs = self._results(node, environment, scopes)
+        names = outer.inside(scope)
+        source = node.args.get("from_")
+        if source:
+            self._from(source.this, node.args.get("joins") or [], scope, outer)
+        outputs = self._results(node, names)
         named = (item.args["alias"] for item in node.expressions if isinstance(item, self._e.Alias))
         scope.aliases = frozenset(map(self._name, named))
-        self._conditions(source.this if source else None, node, environment, scopes)
-        for key in ("where", "group", "having"):
-            if node.args.get(key):
-                self._expression(node.args[key], environment, scopes)
-        for window in node.args.get("windows") or ():
-            self._expression(window, environment, scopes)
+        self._conditions(source.this if source else None, node, names)
+        self._under(node, ("where", "group", "having", "windows"), names)
         order = node.args.get("order")
         for term in order.expressions if order else ():
-            self._expression(term, environment, scopes, aliases_first=True)
-        self._bounds(node, environment, outer)
+            self._expression(term, names, aliases_first=True)
+        self._under(node, ("limit", "offset"), outer)
         return outputs, _Scope(scope.relations, scope.merged, scope.aliases | frozenset(outputs))
 
-    def _results(self, node: Any, environment: _Environment, scopes: _Scopes) -> tuple[str, ...]:
+    def _results(self, node: Any, names: _Names) -> tuple[str, ...]:
         """Check what a SELECT or RETURNING lists; the names of the results."""
-        e, outputs = self._e, []
+        e, scope, outputs = self._e, names.scopes[0], []
         for item in node.expressions:
             inner = item.this if isinstance(item, e.Column) else item
             if isinstance(inner, e.Star):
                 qualifier = self._name(item.args["table"]) if inner is not item else None
-                chosen = [r for r in scopes[0].relations if qualifier in (None, r.name)]
+                chosen = [r for r in scope.relations if qualifier in (None, r.name)]
                 if any(inner.args.values()) or not chosen or (inner is not item and item.args.get("db")):
-                    allowed = [r.name for r in scopes[0].relations]
+                    allowed = [r.name for r in scope.relations]
                     self._add(item, "table", "* stands for no relation here", allowed)
                 self._no_star(item, chosen)
-                outputs += self._starred(chosen, scopes[0].merged)
+                outputs += self._starred(chosen, scope.merged)
                 continue
-            self._expression(item, environment, scopes)
+            self._expression(item, names)
             named = item.args["alias"] if isinstance(item, e.Alias) else inner
             outputs.append(self._name(named) if isinstance(named, e.Identifier) else "")
         return tuple(outputs)
@@ -488,20 +478,17 @@ class _Check:
 
     # Tables
 
-    def _from(
-        self, node: Any, joins: list[Any], environment: _Environment, scope: _Scope, outer: _Scopes
-    ) -> None:
+    def _from(self, node: Any, joins: list[Any], scope: _Scope, outer: _Names) -> None:
         """Add the relations of a FROM clause to a scope; conditions are looked at when all are known."""
-        scope.relations += self._source_of(node, environment, scope, outer)
+        scope.relations += self._source_of(node, scope, outer)
         for join in [*(node.args.get("joins") or []), *joins]:
             self._only(join)
             before = list(scope.relations)
-            added = self._source_of(join.this, environment, scope, outer)
+            added = self._source_of(join.this, scope, outer)
             scope.relations += added
             if join.args.get("method") == "NATURAL":
                 self._no_star(join, scope.relations, "NATURAL JOIN compares columns")
-                shared = {n for r in before for n in r.outputs} & {n for r in added for n in r.outputs}
-                scope.merged |= shared
+                scope.merged |= {n for r in before for n in r.outputs} & {n for r in added for n in r.outputs}
             for identifier in join.args.get("using") or ():
                 for side in (before, added):
                     self._using(identifier, side)
@@ -519,11 +506,9 @@ class _Check:
     def _no_column(self, identifier: Any, allowed: Any) -> None:
         self._add(identifier, "column", f'"{identifier.name}" is no column that may be read here', allowed)
 
-    def _source_of(
-        self, node: Any, environment: _Environment, scope: _Scope, outer: _Scopes
-    ) -> list[_Relation]:
+    def _source_of(self, node: Any, scope: _Scope, outer: _Names) -> list[_Relation]:
         e = self._e
-        if type(node).__name__ not in ("Table", "Subquery", "Values"):
+        if not isinstance(node, (e.Table, e.Subquery, e.Values)):
             self._not_understood(node)
             return [_Relation("", open=True)]
         self._only(node)
@@ -532,64 +517,56 @@ class _Check:
             self._not_understood(alias)
         name = self._name(alias.this) if alias and alias.this else ""
         if isinstance(node, e.Table):
-            return [self._table(node, name, environment, scope, outer)]
+            return [self._table(node, name, outer)]
         if isinstance(node, e.Subquery) and isinstance(node.this, (e.Table, e.Subquery)):
             if name or not isinstance(node.this, e.Table):
                 self._not_understood(node)
             inside = _Scope()
-            self._from(node.this, [], environment, inside, outer)
-            self._conditions(node.this, None, environment, (inside, *outer))
+            self._from(node.this, [], inside, outer)
+            self._conditions(node.this, None, outer.inside(inside))
             self._no_star(node, inside.relations)  # SQLite makes a SELECT * of it
             scope.merged |= inside.merged
             return inside.relations
-        outputs = self._query(node if isinstance(node, e.Values) else node.this, environment, outer)
+        outputs = self._query(node if isinstance(node, e.Values) else node.this, outer)
         return [_Relation(name, frozenset(outputs) - {""}, outputs=outputs)]
 
-    def _conditions(self, first: Any, select: Any, environment: _Environment, scopes: _Scopes) -> None:
-        joins = [*((first and first.args.get("joins")) or []), *((select and select.args.get("joins")) or [])]
+    def _conditions(self, first: Any, select: Any, names: _Names) -> None:
+        joins = [join for node in (first, select) if node for join in node.args.get("joins") or ()]
         for join in joins:
-            if join.args.get("on"):
-                self._expression(join.args["on"], environment, scopes)
+            self._under(join, ("on",), names)
         for node in [first, *(join.this for join in joins)]:
             if isinstance(node, self._e.Table) and isinstance(node.this, self._e.Anonymous):
-                for argument in node.this.expressions:
-                    self._expression(argument, environment, scopes)
+                self._under(node.this, ("expressions",), names)
 
-    def _table(
-        self, node: Any, alias: str, environment: _Environment, scope: _Scope, outer: _Scopes
-    ) -> _Relation:
+    def _table(self, node: Any, alias: str, names: _Names) -> _Relation:
         schema = self._name(node.args["db"]) if node.args.get("db") else None
-        if isinstance(node.this, self._e.Anonymous):
-            name = fold(self._source.name(node.this))
-            if name not in self._access.table_functions or schema:
-                self._no_table(node, environment)
-            return _Relation(alias or name, open=True)
+        called = isinstance(node.this, self._e.Anonymous)
         name = self._name(node.this)
-        if schema is None and name in environment:
-            outputs = self._cte(environment[name], node)
+        if not called and schema is None and name in names.ctes:
+            outputs = self._cte(names.ctes[name], node)
             return _Relation(alias or name, frozenset(outputs) - {""}, outputs=outputs)
-        table = self._access.find(name, schema)
+        table = None if called else self._access.find(name, schema)
         if table is not None and table.select:
             return _Relation.of(table, self._access, alias or name)
         if schema is not None or table is not None or name not in self._access.table_functions:
-            self._no_table(node, environment)
+            self._no_table(node, names)
         return _Relation(alias or name, open=True)
 
-    def _no_table(self, node: Any, environment: _Environment) -> None:
+    def _no_table(self, node: Any, names: _Names) -> None:
         name = self._source.name(node.this) if isinstance(node.this, self._e.Anonymous) else node.name
         readable = (t.table.name for t in self._access.tables if t.select)
-        self._add(node, "table", f'"{name}" is no table that may be read', [*readable, *environment])
+        self._add(node, "table", f'"{name}" is no table that may be read', [*readable, *names.ctes])
 
-    def _with(self, node: Any, environment: _Environment) -> _Environment:
+    def _with(self, node: Any, names: _Names) -> _Names:
         clause = node.args.get("with_")
         if not clause:
-            return environment
-        inside = dict(environment)
-        own = {self._name(cte.args["alias"].this): _Cte(cte, inside) for cte in clause.expressions}
-        inside.update(own)
+            return names
+        ctes = dict(names.ctes)  # of which each has all, itself too
+        own = {self._name(cte.args["alias"].this): _Cte(cte, _Names(ctes)) for cte in clause.expressions}
+        ctes.update(own)
         for cte in own.values():
             self._cte(cte, cte.node)
-        return inside
+        return _Names(ctes, names.scopes)
 
     def _cte(self, cte: _Cte, user: Any) -> tuple[str, ...]:
         """The names of what a CTE gives; its body is checked once, without the scopes around it."""
@@ -600,36 +577,33 @@ class _Check:
 
         if not cte.begun:
             cte.begun = True
-            know(self._query(cte.node.this, cte.environment, (), know))
+            know(self._query(cte.node.this, cte.names, know))
         if cte.outputs is None:
             self._add(user, "table", f'"{cte.node.alias}" refers to itself before it has columns')
         return cte.outputs or ()
 
     # Expressions
 
-    def _expression(
-        self, node: Any, environment: _Environment, scopes: _Scopes, aliases_first: bool = False
-    ) -> None:
+    def _expression(self, node: Any, names: _Names, aliases_first: bool = False) -> None:
         """Check an expression. ``aliases_first``: alone, a name means a result, as in ORDER BY."""
         e, kind = self._e, type(node).__name__
         if isinstance(node, e.Column):
-            self._column(node, scopes, aliases_first)
+            self._column(node, names.scopes, aliases_first)
         elif isinstance(node, (e.Subquery, e.Select, e.SetOperation, e.Values)):
-            self._query(node, environment, scopes)
-        elif kind in LEAVES:
+            self._query(node, names)
+        elif kind in LEAVES or (
+            kind == "Star" and isinstance(node.parent, e.Anonymous) and not any(node.args.values())
+        ):
             pass
-        elif kind == "Star":
-            if not isinstance(node.parent, e.Anonymous) or any(node.args.values()):
-                self._not_understood(node)
         elif kind in PLAIN:
             if kind == "Anonymous":
                 self._function(node)
             tested = node.args.get("field") if kind == "In" else None
             if tested is not None:
-                self._tested(tested, environment)
+                self._tested(tested, names)
             for child in node.iter_expressions():
                 if child is not tested:
-                    self._expression(child, environment, scopes, aliases_first and kind == "Ordered")
+                    self._expression(child, names, aliases_first and kind == "Ordered")
         else:
             self._not_understood(node)
 
@@ -638,15 +612,15 @@ class _Check:
         if fold(name) not in self._access.functions:
             self._add(node, "function", f'"{name}" is no function that may be called', self._access.functions)
 
-    def _tested(self, node: Any, environment: _Environment) -> None:
+    def _tested(self, node: Any, names: _Names) -> None:
         """``x IN table``: reads all columns of it."""
         if not isinstance(node, self._e.Column) or node.args.get("db"):
             self._not_understood(node)
             return
         table = self._e.Table(this=node.this.copy(), db=node.args.get("table") and node.args["table"].copy())
-        self._no_star(node, [self._table(table, "", environment, _Scope(), ())], "IN reads columns")
+        self._no_star(node, [self._table(table, "", names)], "IN reads columns")
 
-    def _column(self, node: Any, scopes: _Scopes, aliases_first: bool) -> None:
+    def _column(self, node: Any, scopes: tuple[_Scope, ...], aliases_first: bool) -> None:
         if not isinstance(node.this, self._e.Identifier) or node.args.get("catalog"):
             self._not_understood(node)
             return
