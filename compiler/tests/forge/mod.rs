@@ -26,7 +26,7 @@ pub fn vocab() -> Arc<Vocab> {
 }
 
 /// The artifact of a grammar. Without `shared`, every lexer state has tokens of its own only.
-pub fn build(grammar: &str, vocab: &Vocab, shared: bool) -> Vec<u8> {
+pub fn build(grammar: &str, vocab: &Arc<Vocab>, shared: bool) -> Vec<u8> {
     let mut config = Config::default();
     if !shared {
         (config.shared_tokens, config.min_agreement) = (0, 0);
