@@ -14,7 +14,9 @@ __version__: str
 class Vocab:
     """Token ids and their bytes."""
 
-    def __new__(cls, tokens: Sequence[bytes | None], eos_ids: Sequence[int]) -> Vocab: ...
+    def __new__(
+        cls, tokens: Sequence[bytes | None], eos_ids: Sequence[int], names: Sequence[tuple[str, int]] = []
+    ) -> Vocab: ...
     def prepare(self) -> None:
         """Build what compiling needs of the vocabulary now, instead of in the first ``compile``."""
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -37,6 +39,9 @@ class Vocab:
     @property
     def size(self) -> int:
         """Number of ids, padding included."""
+    @property
+    def names(self) -> list[tuple[str, int]]:
+        """Ids of tokens by the names they are known by, sorted."""
     @property
     def eos_ids(self) -> list[int]:
         """Ids that end the output, ascending."""

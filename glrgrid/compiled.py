@@ -101,7 +101,7 @@ def compile(
     if max_threads is not None and not 1 <= max_threads <= 1024:
         raise StateError(f"max_threads is {max_threads}; expected 1 to 1024, or None")
     compiled = _native.compile(
-        grammar._source,
+        grammar._source(vocab),
         vocab._native,
         lazy=mode == "lazy",
         max_seconds=max_seconds,

@@ -67,9 +67,13 @@ pub fn compile(error: CompileError) -> PyErr {
         | CompileError::NothingBegins { .. }
         | CompileError::TooManyTerminals { .. } => py::GrammarError::new_err(message),
         CompileError::Lexer { error, position } => {
-            use compiler::lexer::LexerError::{EmptyLanguage, Nullable, TooDeep};
+            use compiler::lexer::LexerError::{EmptyLanguage, Nullable, TokenRange, TooDeep, UnresolvedToken};
             let raised = match error {
-                Nullable { .. } | EmptyLanguage { .. } | TooDeep { .. } => py::GrammarError::new_err(message),
+                Nullable { .. }
+                | EmptyLanguage { .. }
+                | TooDeep { .. }
+                | TokenRange { .. }
+                | UnresolvedToken { .. } => py::GrammarError::new_err(message),
                 _ => return py::BudgetExceeded::new_err(message),
             };
             if let Some((line, column)) = position {

@@ -2,6 +2,7 @@
 
 use crate::compiled::write_atomically;
 use crate::error::{self, guard};
+use compiler::vocab::saved::Names;
 use compiler::vocab::{Trie, saved};
 use dwa_runtime::artifact::Buffer;
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct Vocab {
     pub inner: Arc<dwa_runtime::Vocab>,
+    names: Names,
     trie: Arc<OnceLock<Arc<Trie>>>,
 }
 
@@ -26,12 +28,20 @@ impl Vocab {
 #[pymethods]
 impl Vocab {
     #[new]
-    fn new(py: Python<'_>, tokens: Vec<Option<Bound<'_, PyBytes>>>, eos_ids: Vec<u32>) -> PyResult<Self> {
+    #[pyo3(signature = (tokens, eos_ids, names=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        tokens: Vec<Option<Bound<'_, PyBytes>>>,
+        eos_ids: Vec<u32>,
+        mut names: Names,
+    ) -> PyResult<Self> {
         guard(|| {
+            names.sort_unstable();
+            names.retain(|(_, id)| (*id as usize) < tokens.len());
             let tokens: Vec<Vec<u8>> =
                 tokens.iter().map(|t| t.as_ref().map_or_else(Vec::new, |b| b.as_bytes().to_vec())).collect();
             let inner = py.detach(|| dwa_runtime::Vocab::new(&tokens, &eos_ids)).map_err(error::vocab)?;
-            Ok(Vocab { inner: Arc::new(inner), trie: Arc::new(OnceLock::new()) })
+            Ok(Vocab { inner: Arc::new(inner), names, trie: Arc::new(OnceLock::new()) })
         })
     }
 
@@ -55,7 +65,7 @@ impl Vocab {
         guard(|| {
             py.detach(|| {
                 let trie = self.trie.get_or_init(|| Arc::new(Trie::new(&self.inner)));
-                write_atomically(&path, &saved::write(&self.inner, trie))
+                write_atomically(&path, &saved::write(&self.inner, trie, &self.names))
             })
             .map_err(|e| error::vocab_file(&path, &format!("cannot be written: {e}")))
         })
@@ -74,7 +84,11 @@ impl Vocab {
                 let buffer = Buffer::map(&path).map_err(|e| format!("cannot be read: {e}"))?;
                 saved::read(&Arc::new(buffer)).map_err(|e| e.to_string())
             })
-            .map(|(vocab, trie)| Vocab { inner: Arc::new(vocab), trie: Arc::new(OnceLock::from(Arc::new(trie))) })
+            .map(|(vocab, trie, names)| Vocab {
+                inner: Arc::new(vocab),
+                names,
+                trie: Arc::new(OnceLock::from(Arc::new(trie))),
+            })
             .map_err(|problem| error::vocab_file(&path, &problem))
         })
     }
@@ -87,6 +101,12 @@ impl Vocab {
     #[getter]
     fn size(&self) -> usize {
         self.inner.size()
+    }
+
+    /// Ids of tokens by the names they are known by, sorted.
+    #[getter]
+    fn names(&self) -> Names {
+        self.names.clone()
     }
 
     /// Ids that end the output, ascending.

@@ -2,7 +2,7 @@
 
 use crate::bits;
 use crate::front::Front;
-use crate::lexer::{DEAD_ENTRY, NONE, WatchedLexer};
+use crate::lexer::{DEAD_ENTRY, NONE, Symbols, WatchedLexer};
 use crate::lr::{Action, LrTable};
 use crate::parser_dwa::Verdicts;
 use crate::terminal_dwa::Outcomes;
@@ -18,6 +18,7 @@ pub(crate) fn front(front: &Front, outcomes: &Outcomes) -> TableData {
         out.names.push(b'\n');
     }
     write_lexer(&front.lexer, &outcomes.change_of, &mut out);
+    write_symbols(&front.symbols, &mut out);
     out.set_start.push(0);
     for set in &outcomes.sets.sets {
         out.set_terms.extend(&set.terms);
@@ -95,7 +96,7 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
             }
         })
         .collect();
-    let classes = lexer.classes;
+    let (classes, bytes) = (lexer.classes, lexer.byte_classes());
     let mut rows: Vec<Vec<u32>> = Vec::new();
     let mut recent: Vec<usize> = Vec::new();
     out.lexer_patch_start.push(0);
@@ -103,6 +104,10 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
         let steps = &lexer.steps[x * classes..][..classes];
         let mut best = (MAX_PATCHES + 1, 0);
         for (at, &row) in recent.iter().enumerate() {
+            // Patches are for bytes; symbols have to agree.
+            if rows[row][bytes..] != steps[bytes..] {
+                continue;
+            }
             let count = rows[row].iter().zip(steps).filter(|(a, b)| a != b).count();
             best = best.min((count, at));
             if count <= FEW_PATCHES {
@@ -117,7 +122,7 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
             recent[..=best.1].rotate_right(1);
         }
         let row = recent[0];
-        for class in 0..classes {
+        for class in 0..bytes {
             if rows[row][class] != steps[class] {
                 out.lexer_patch_class.push(class as u8);
                 out.lexer_patch_step.push(codes[steps[class] as usize]);
@@ -127,6 +132,24 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
         out.lexer_patch_start.push(out.lexer_patch_step.len() as u32);
     }
     out.lexer_rows = rows.iter().flatten().map(|&entry| codes[entry as usize]).collect();
+}
+
+/// The symbol of each interval of ids.
+fn write_symbols(symbols: &Symbols, out: &mut TableData) {
+    let numbered =
+        symbols.ids.iter().zip(0..).flat_map(|(ids, symbol)| ids.iter().map(move |&(lo, hi)| (lo, hi, symbol)));
+    let mut intervals: Vec<(u32, u32, u32)> = numbered.collect();
+    intervals.sort_unstable();
+    for (lo, hi, symbol) in intervals {
+        if out.symbol_first.last() == Some(&lo) {
+            out.symbol_of.pop();
+        } else {
+            out.symbol_first.push(lo);
+        }
+        out.symbol_of.push(symbol);
+        out.symbol_first.push(hi);
+        out.symbol_of.push(NONE);
+    }
 }
 
 fn write_table(table: &LrTable, out: &mut TableData) {

@@ -7,7 +7,8 @@ use crate::grammar::analysis::Follow;
 use crate::grammar::ir::{Grammar, LexerMode};
 use crate::grammar::reduce::ReducedGrammar;
 use crate::lexer::{
-    self, Cut, Findings, GroupedDfa, Groups, LexerError, LexerLimits, TerminalFacts, WatchedLexer, build_watched,
+    self, Cut, Findings, GroupedDfa, Groups, LexerError, LexerLimits, Symbols, TerminalFacts, WatchedLexer,
+    build_watched,
 };
 use crate::lr::{Action, LrLimits, LrTable};
 use crate::parser_dwa::Quotient;
@@ -30,6 +31,8 @@ pub(crate) struct Front {
     pub reduced: ReducedGrammar,
     pub table: LrTable,
     pub groups: Groups,
+    /// Tokens that the lexer reads as one letter.
+    pub symbols: Arc<Symbols>,
     pub facts: Arc<TerminalFacts>,
     pub lexer: Arc<WatchedLexer>,
     pub quotient: Arc<Quotient>,
@@ -39,8 +42,8 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Run the stages on a grammar.
-    pub fn build(source: &Source, config: &Config) -> Result<Self, CompileError> {
+    /// Run the stages on a grammar, for a vocabulary of `size` ids, if there is one.
+    pub fn build(source: &Source, size: Option<usize>, config: &Config) -> Result<Self, CompileError> {
         control::begin("grammar");
         let grammar = Arc::clone(&source.grammar);
         if grammar.terminals.len() > MAX_TERMINALS {
@@ -52,12 +55,13 @@ impl Front {
 
         control::begin("lr_table");
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
+        let symbols = Symbols::new(&grammar.terminals, size).map_err(lexer_error)?;
         // The basic lexer does not ask the table for anything.
         let is_basic = grammar.lexer == LexerMode::Basic;
         let (table, of_all) = parallel::join(
             is_basic && grammar.productions.len() > LARGE,
             || LrTable::build(&reduced, &fallback, config.lr),
-            || is_basic.then(|| GroupedDfa::basic(&grammar.terminals, &config.lexer)),
+            || is_basic.then(|| GroupedDfa::basic(&grammar.terminals, &symbols, &config.lexer)),
         );
         let table = table?;
         let of_all = of_all.transpose().map_err(lexer_error)?;
@@ -79,7 +83,7 @@ impl Front {
             Ok((groups, dfa, facts, lexer, findings, quotient))
         };
         let contextual = |shared: bool| {
-            let built = GroupedDfa::contextual(&grammar.terminals, &table, shared, &config.lexer);
+            let built = GroupedDfa::contextual(&grammar.terminals, &table, &symbols, shared, &config.lexer);
             let (groups, dfa) = built.map_err(lexer_error)?;
             watched(groups, dfa)
         };
@@ -99,9 +103,9 @@ impl Front {
             return Err(CompileError::NothingBegins { terminals: bits::iter(&facts.begin).map(name).collect() });
         }
         let warnings = warnings(&grammar, &findings);
-        let (lexer, quotient) = (Arc::new(lexer), Arc::new(quotient));
+        let (symbols, lexer, quotient) = (Arc::new(symbols), Arc::new(lexer), Arc::new(quotient));
         let mut front =
-            Front { grammar, reduced, table, groups, facts, lexer, quotient, warnings, sizes: Sizes::new() };
+            Front { grammar, reduced, table, groups, symbols, facts, lexer, quotient, warnings, sizes: Sizes::new() };
         front.count(dfa.state_count(), findings.reports.len());
         Ok(front)
     }
@@ -145,6 +149,7 @@ impl Front {
             verdicts: verdicts as u32,
             vocab_words: vocab.words() as u32,
             groups: self.groups.members.len() as u32,
+            symbols: self.symbols.len() as u32,
         }
     }
 }
@@ -227,8 +232,11 @@ fn terminal_position(grammar: &Grammar, error: &LexerError) -> Option<(u32, u32)
         | LexerError::EmptyLanguage { terminal }
         | LexerError::RepeatTooLarge { terminal, .. }
         | LexerError::TooDeep { terminal, .. }
+        | LexerError::TokenRange { terminal, .. }
+        | LexerError::UnresolvedToken { terminal }
         | LexerError::NfaStates { terminal, .. } => Some(terminal),
         LexerError::DfaStates { terminal, .. } | LexerError::SubsetElements { terminal, .. } => terminal.as_ref(),
+        LexerError::TooManySymbols { .. } => None,
     };
     grammar.terminals.iter().find(|t| Some(&t.name) == name)?.position
 }

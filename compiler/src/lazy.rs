@@ -40,7 +40,7 @@ impl Supply for Lazy {
             end: self.front.quotient.terminal_classes as u32 - 1,
             trie: Arc::clone(&self.trie),
             words: self.words,
-            collector: Collector::new(self.words),
+            collector: Collector::new(self.words, &self.front.symbols),
             sources: FxHashMap::default(),
             domains: Vec::new(),
             domain_ids: FxHashMap::default(),

@@ -131,7 +131,7 @@ pub fn compile(
     let own = Arc::clone(&build);
     let (result, control) = supervise(&config.budget, config.threads, progress, move |control| {
         let build = own;
-        let built = Front::build(&build.source, &build.config)?;
+        let built = Front::build(&build.source, Some(build.vocab.size()), &build.config)?;
         let front = build.front.get_or_init(|| Arc::new(built));
         let mut sizes = front.sizes();
         let bytes = match schedule {
@@ -229,7 +229,7 @@ impl Build {
         control::begin("rows");
         let mut data = assemble::front(front, &terminal.outcomes);
         assemble::automaton(&verdicts, &mut data);
-        rows::write(&terminal, &verdicts, &self.trie, self.vocab.words(), &mut data);
+        rows::write(&terminal, &verdicts, (&self.trie, &front.symbols), self.vocab.words(), &mut data);
         data.meta = front.meta(verdicts.count, &self.vocab).to_section();
         control::begin("artifact");
         Ok(self.bytes(&data, sizes))

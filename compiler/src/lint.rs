@@ -38,7 +38,7 @@ pub struct Findings {
 /// # Errors
 /// [`CompileError`].
 pub fn lint(source: &Source, max_conflicts: usize) -> Result<Findings, CompileError> {
-    let front = Front::build(source, &Config::default())?;
+    let front = Front::build(source, None, &Config::default())?;
     let sizes = front.sizes();
     let examples = Examples::new(&front);
     let cells = front.table.conflict_cells.iter().take(max_conflicts);

@@ -41,8 +41,36 @@ impl Lr<'_> {
         now
     }
 
+    /// The branches after a token, before the mask rule: by its bytes, and as the symbol that it can be read as.
+    pub(crate) fn advance_token(self, branches: &Branches, bytes: &[u8], symbol: Option<u32>) -> Branches {
+        let mut next = if bytes.is_empty() { Branches::default() } else { self.advance(branches, bytes) };
+        if let Some(symbol) = symbol {
+            self.advance_symbol(branches, symbol, &mut next);
+        }
+        next
+    }
+
+    fn advance_symbol(self, branches: &Branches, symbol: u32, out: &mut Branches) {
+        for (lexer, tops) in branches.groups() {
+            self.follow(self.tables.symbol_step(self.meta, *lexer, symbol), tops.clone(), out);
+        }
+        out.merge();
+    }
+
+    /// Whether some symbol can come next.
+    pub(crate) fn allows_symbol(self, branches: &Branches) -> bool {
+        (0..self.meta.symbols).any(|symbol| {
+            let next = self.advance_token(branches, &[], Some(symbol));
+            next.tops().next().is_some()
+        })
+    }
+
     fn step(self, lexer: u32, tops: Tops, byte: u8, out: &mut Branches) {
-        let entry = match self.tables.lexer_step(self.meta.classes, lexer, byte) {
+        self.follow(self.tables.lexer_step(self.meta.classes, lexer, byte), tops, out);
+    }
+
+    fn follow(self, step: Step, tops: Tops, out: &mut Branches) {
+        let entry = match step {
             Step::Dead => return,
             Step::To(state) => return out.add(state, tops),
             Step::Entry(entry) => entry,

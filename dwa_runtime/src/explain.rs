@@ -6,6 +6,7 @@
 
 use crate::commit::Branches;
 use crate::error::MatcherError;
+use crate::history::Taken;
 use crate::lr::Tops;
 use crate::matcher::{Compiled, Matcher};
 use crate::tables::{NONE, Step};
@@ -43,6 +44,13 @@ struct Traced {
     longer: Vec<(usize, u32)>,
 }
 
+/// What the lexer reads: a byte, or a token as one symbol.
+#[derive(Clone, Copy)]
+enum Letter {
+    Byte(u8),
+    Symbol(u32),
+}
+
 /// What a byte did to a branch.
 struct Refusal {
     reason: String,
@@ -69,8 +77,13 @@ impl Matcher {
         }
         let c = self.compiled();
         let bytes = c.vocab().token(id);
-        if !bytes.is_empty() {
-            return self.explain_bytes(bytes);
+        let symbol = c.tables().symbol(id);
+        let as_symbol = symbol.map(|symbol| self.explain_symbol(symbol));
+        match as_symbol {
+            Some(explained) if explained.allowed => return Ok(explained),
+            _ if !bytes.is_empty() => return self.explain_bytes(bytes),
+            Some(explained) if !c.vocab().is_eos(id) => return Ok(explained),
+            _ => {}
         }
         let expected = self.expected_terminals();
         let (allowed, found, reason) = if !c.vocab().is_eos(id) {
@@ -92,33 +105,79 @@ impl Matcher {
         if self.is_terminated() {
             return Err(MatcherError::Terminated);
         }
-        let (c, mut text) = (self.compiled(), self.text());
-        let output = text.len();
-        text.extend(bytes);
-        let at_start = |(lexer, tops)| Traced { lexer, tops, start: 0, longer: vec![] };
-        let mut traced: Vec<Traced> = c.lr().initial().drain().map(at_start).collect();
-        for (at, &byte) in text.iter().enumerate() {
-            let next = c.trace(&traced, at, byte);
+        let c = self.compiled();
+        let (mut text, mut traced) = self.read_again();
+        for (at, &byte) in bytes.iter().enumerate() {
+            text.push(byte);
+            let next = c.trace(&traced, text.len() - 1, Letter::Byte(byte));
             if next.is_empty() {
-                return Ok(c.refused(&traced, &text[..=at], at.saturating_sub(output)));
+                return Ok(c.refused(&traced, &text, at));
             }
             traced = next;
         }
+        Ok(c.allowed(traced, bytes.len(), "every byte of it can stand where it does"))
+    }
+
+    /// Whether a token may come next as one symbol, and why.
+    fn explain_symbol(&self, symbol: u32) -> Explanation {
+        let c = self.compiled();
+        let (text, traced) = self.read_again();
+        let next = c.trace(&traced, text.len(), Letter::Symbol(symbol));
+        if !next.is_empty() {
+            return c.allowed(next, 0, "the grammar names this token here");
+        }
         let mut branches = Branches::default();
         traced.into_iter().for_each(|t| branches.add(t.lexer, t.tops));
-        Ok(Explanation {
-            allowed: true,
-            reason: "every byte of it can stand where it does".to_string(),
-            at_byte: bytes.len(),
-            expected: c.names(&c.expected(&branches)),
-            found: Vec::new(),
-        })
+        let (found, expected) = (c.names(&c.begun_by(Letter::Symbol(symbol))), c.names(&c.expected(&branches)));
+        let reason = format!("token {} cannot come here; {}", joined(&found, "or"), listed("expected", &expected));
+        Explanation { allowed: false, reason, at_byte: 0, expected, found }
+    }
+
+    /// The output, and the branches after it.
+    fn read_again(&self) -> (Vec<u8>, Vec<Traced>) {
+        let c = self.compiled();
+        let at_start = |(lexer, tops)| Traced { lexer, tops, start: 0, longer: vec![] };
+        let (mut text, mut traced) = (Vec::new(), c.lr().initial().drain().map(at_start).collect::<Vec<_>>());
+        let mut steps: Vec<Taken> = self.taken_steps().collect();
+        steps.reverse();
+        for step in steps {
+            let (bytes, symbol) = match step {
+                Taken::Token(id) => (c.vocab().token(id), c.tables().symbol(id)),
+                Taken::Bytes(bytes) => (bytes, None),
+            };
+            let as_symbol = symbol.map(|symbol| c.trace(&traced, text.len() + bytes.len(), Letter::Symbol(symbol)));
+            if bytes.is_empty() && symbol.is_some() {
+                traced.clear();
+            }
+            for &byte in bytes {
+                text.push(byte);
+                traced = c.trace(&traced, text.len() - 1, Letter::Byte(byte));
+            }
+            traced.extend(as_symbol.unwrap_or_default());
+        }
+        (text, traced)
     }
 }
 
 impl Compiled {
-    /// The branches after `byte`, which stands at `at`; those that fail the mask rule are dropped.
-    fn trace(&self, now: &[Traced], at: usize, byte: u8) -> Vec<Traced> {
+    fn allowed(&self, traced: Vec<Traced>, at_byte: usize, reason: &str) -> Explanation {
+        let mut branches = Branches::default();
+        traced.into_iter().for_each(|t| branches.add(t.lexer, t.tops));
+        let expected = self.names(&self.expected(&branches));
+        Explanation { allowed: true, reason: reason.to_string(), at_byte, expected, found: Vec::new() }
+    }
+
+    fn step(&self, lexer: u32, letter: Letter) -> Step {
+        match letter {
+            Letter::Byte(byte) => self.tables().lexer_step(self.meta().classes, lexer, byte),
+            Letter::Symbol(symbol) => self.tables().symbol_step(self.meta(), lexer, symbol),
+        }
+    }
+
+    /// The branches after `letter`, which stands at `at`, where a symbol takes no room; those that fail the mask rule are
+    /// dropped.
+    fn trace(&self, now: &[Traced], at: usize, letter: Letter) -> Vec<Traced> {
+        let end = at + usize::from(matches!(letter, Letter::Byte(_)));
         let (lr, tables) = (self.lr(), self.tables());
         let mut next: Vec<Traced> = Vec::new();
         let mut add = |lexer: u32, tops: Tops, start: usize, longer: Vec<(usize, u32)>| {
@@ -136,8 +195,8 @@ impl Compiled {
         for t in now {
             let Traced { lexer, tops, .. } = t;
             let longer: Vec<(usize, u32)> =
-                t.longer.iter().filter_map(|&(from, state)| Some((from, self.inside(state, byte)?))).collect();
-            let entry = match tables.lexer_step(self.meta().classes, *lexer, byte) {
+                t.longer.iter().filter_map(|&(from, state)| Some((from, self.inside(state, letter)?))).collect();
+            let entry = match self.step(*lexer, letter) {
                 Step::Dead => continue,
                 Step::To(to) => {
                     add(to, tops.clone(), t.start, longer);
@@ -157,10 +216,10 @@ impl Compiled {
                 }
                 let mut longer = longer.clone();
                 if emits[0] != NONE {
-                    longer.extend(self.inside(*lexer, byte).map(|state| (t.start, state)));
+                    longer.extend(self.inside(*lexer, letter).map(|state| (t.start, state)));
                 }
                 let start = match (self.is_between_lexemes(to), emits[0]) {
-                    (true, _) => at + 1,
+                    (true, _) => end,
                     (false, NONE) => t.start,
                     (false, _) => at,
                 };
@@ -170,10 +229,10 @@ impl Compiled {
         next
     }
 
-    /// The state after `byte` if the pending lexeme of `lexer` goes on.
-    fn inside(&self, lexer: u32, byte: u8) -> Option<u32> {
+    /// The state after `letter` if the pending lexeme of `lexer` goes on.
+    fn inside(&self, lexer: u32, letter: Letter) -> Option<u32> {
         let tables = self.tables();
-        match tables.lexer_step(self.meta().classes, lexer, byte) {
+        match self.step(lexer, letter) {
             Step::Dead => None,
             Step::To(to) => Some(to),
             Step::Entry(entry) => {
@@ -212,8 +271,9 @@ impl Compiled {
     fn refusals(&self, t: &Traced, text: &[u8]) -> Vec<Refusal> {
         let tables = self.tables();
         let (lexer, at) = (t.lexer, text.len() - 1);
-        let Step::Entry(entry) = tables.lexer_step(self.meta().classes, lexer, text[at]) else {
-            return match tables.lexer_step(self.meta().classes, lexer, text[at]) {
+        let letter = Letter::Byte(text[at]);
+        let Step::Entry(entry) = self.step(lexer, letter) else {
+            return match self.step(lexer, letter) {
                 Step::To(to) => vec![self.came(&t.tops, tables.lexer_live.get(to as usize), &text[t.start..])],
                 _ => vec![self.longer_match(t, text).unwrap_or_else(|| self.no_step(t, text))],
             };
@@ -264,7 +324,7 @@ impl Compiled {
 
     /// The branch had given up a longer match, which came after all.
     fn longer_match(&self, t: &Traced, text: &[u8]) -> Option<Refusal> {
-        let byte = *text.last()?;
+        let byte = Letter::Byte(*text.last()?);
         let completes = |state: u32| {
             let complete = self.inside(state, byte).is_none_or(|to| self.tables().lexer_cand.get(to as usize) != NONE);
             Some(self.begun(state, byte)).filter(|found| complete && !found.is_empty())
@@ -276,10 +336,10 @@ impl Compiled {
         Some(Refusal { reason, expected: self.expected(&Branches::of(t.lexer, t.tops.clone())), found })
     }
 
-    /// What `byte` makes of the lexeme pending in `lexer`, if that goes on: its live set, or what it ends as.
-    fn begun(&self, lexer: u32, byte: u8) -> Set {
+    /// What `letter` makes of the lexeme pending in `lexer`, if that goes on: its live set, or what it ends as.
+    fn begun(&self, lexer: u32, letter: Letter) -> Set {
         let tables = self.tables();
-        match tables.lexer_step(self.meta().classes, lexer, byte) {
+        match self.step(lexer, letter) {
             Step::Dead => Set::new(),
             Step::To(to) => self.members(tables.lexer_live.get(to as usize)),
             Step::Entry(entry) => tables
@@ -297,6 +357,12 @@ impl Compiled {
         }
     }
 
+    /// What `letter` can begin.
+    fn begun_by(&self, letter: Letter) -> Set {
+        let states = 0..self.tables().lexer_live.len() as u32;
+        states.filter(|&state| self.is_between_lexemes(state)).flat_map(|state| self.begun(state, letter)).collect()
+    }
+
     /// The lexer had no way on.
     fn no_step(&self, t: &Traced, text: &[u8]) -> Refusal {
         let (lexer, at) = (t.lexer, text.len() - 1);
@@ -312,9 +378,7 @@ impl Compiled {
             let reason = format!("{pending}, which can only become {}, cannot go on with {byte}", joined(&live, "or"));
             return refusal(reason, Set::new());
         }
-        let states = 0..self.tables().lexer_live.len() as u32;
-        let starts = states.filter(|&state| self.is_between_lexemes(state));
-        let begun: Set = starts.flat_map(|state| self.begun(state, text[at])).collect();
+        let begun = self.begun_by(Letter::Byte(text[at]));
         let what = joined(&self.names(&self.members(cand)), "or");
         if begun.is_empty() {
             let reason = format!("{pending} ({what}) cannot go on with {byte}, and no terminal can start with it");

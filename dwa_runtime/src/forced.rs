@@ -52,8 +52,11 @@ impl Lr<'_> {
         (!next.is_empty()).then_some(next)
     }
 
-    /// The one byte that can follow, and the branches after it.
+    /// The one byte that can follow, if nothing else can, and the branches after it.
     fn only_byte(self, branches: &Branches, bytes: &[(u8, bool)]) -> Option<(u8, Branches)> {
+        if self.allows_symbol(branches) {
+            return None;
+        }
         let mut only = None;
         for &(byte, alone) in bytes {
             if let Some(next) = self.after(branches, byte) {
@@ -91,7 +94,7 @@ impl Matcher {
     }
 
     /// The tokens that must come next: as long as the output is not complete and exactly one id is allowed. End ids are
-    /// never among them.
+    /// among them only where the grammar names them.
     pub fn forced_tokens(&self) -> Vec<u32> {
         let (lr, vocab) = (self.compiled().lr(), self.compiled().vocab());
         let mut row = vec![0; vocab.words()];
@@ -101,7 +104,7 @@ impl Matcher {
             self.compiled().mask(&branches, &mut row);
             let mut ids = ids(&row);
             let (Some(id), None) = (ids.next(), ids.next()) else { break };
-            branches = lr.advance(&branches, vocab.token(id));
+            branches = lr.advance_token(&branches, vocab.token(id), lr.tables.symbol(id));
             lr.retain_viable(&mut branches);
             if branches.is_empty() {
                 break;
@@ -238,7 +241,8 @@ impl Matcher {
         }
     }
 
-    /// The end of the output, from a step on that does not start inside a word.
+    /// The end of the output, from a step on that does not start inside a word. Tokens that spell nothing cut the text
+    /// that is encoded.
     fn context(&self) -> Vec<u8> {
         let kind = |byte: u8| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => 0,
@@ -248,7 +252,7 @@ impl Matcher {
         };
         let mut parts: Vec<&[u8]> = Vec::new();
         let mut length = 0;
-        for step in self.taken().filter(|step| !step.is_empty()) {
+        for step in self.taken().take_while(|step| !step.is_empty()) {
             let cuts_word = parts.last().is_some_and(|after| step.last().map(|&b| kind(b)) == Some(kind(after[0])));
             if length >= MAX_CONTEXT || (length >= CONTEXT && !cuts_word) {
                 break;

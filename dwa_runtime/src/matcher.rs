@@ -222,9 +222,9 @@ impl Matcher {
         if self.terminated {
             return Err(MatcherError::Terminated);
         }
-        let Some(next) = self.after(&self.branches, id) else { return Ok(false) };
+        let Some((next, terminated)) = self.after(&self.branches, id) else { return Ok(false) };
         self.take(next, Taken::Token(id));
-        self.terminated = self.compiled.vocab.is_eos(id);
+        self.terminated = terminated;
         Ok(true)
     }
 
@@ -240,10 +240,9 @@ impl Matcher {
         let mut branches = None;
         for (taken, &id) in ids.iter().enumerate() {
             match self.after(branches.as_ref().unwrap_or(&self.branches), id) {
-                Some(next) if !terminated => branches = Some(next),
+                Some(next) if !terminated => (branches, terminated) = (Some(next.0), next.1),
                 _ => return Ok(taken),
             }
-            terminated = self.compiled.vocab.is_eos(id);
         }
         Ok(ids.len())
     }
@@ -256,19 +255,16 @@ impl Matcher {
         Ok(())
     }
 
-    /// The branches after token `id`, or `None` where it is not allowed.
-    fn after(&self, branches: &Branches, id: u32) -> Option<Branches> {
+    /// The branches after token `id`, and whether it ended the output; `None` where it is not allowed. An end id that the
+    /// grammar names as well ends the output where that is complete.
+    fn after(&self, branches: &Branches, id: u32) -> Option<(Branches, bool)> {
         let (vocab, lr) = (&self.compiled.vocab, self.compiled.lr());
-        if vocab.is_eos(id) {
-            return lr.is_accepting(branches).then(|| branches.clone());
+        if vocab.is_eos(id) && lr.is_accepting(branches) {
+            return Some((branches.clone(), true));
         }
-        let bytes = vocab.token(id);
-        if bytes.is_empty() {
-            return None;
-        }
-        let mut next = lr.advance(branches, bytes);
+        let mut next = lr.advance_token(branches, vocab.token(id), self.compiled.tables.symbol(id));
         lr.retain_viable(&mut next);
-        (!next.is_empty()).then_some(next)
+        (!next.is_empty()).then_some((next, false))
     }
 
     fn take(&mut self, next: Branches, taken: Taken<'_>) {
@@ -344,7 +340,11 @@ impl Matcher {
         self.history.len()
     }
 
-    /// What each step took, latest first; end tokens spell nothing.
+    pub(crate) fn taken_steps(&self) -> impl Iterator<Item = Taken<'_>> {
+        self.history.taken()
+    }
+
+    /// What each step took, latest first; end tokens, and other special ones, spell nothing.
     pub fn taken(&self) -> impl Iterator<Item = &[u8]> {
         self.history.taken().map(|taken| match taken {
             Taken::Token(id) => self.compiled.vocab.token(id),

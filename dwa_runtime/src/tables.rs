@@ -144,6 +144,10 @@ sections! {
     entry_emit2: Id,
     /// State it goes to.
     entry_next: Id,
+    /// First id of each interval of ids that are read as one symbol, or are not, ascending; ...
+    symbol_first: u32,
+    /// ... and the symbol, whose class comes after those of bytes, or `NONE`.
+    symbol_of: Id,
     /// Candidates if the lexeme ended here.
     lexer_cand: Id,
     /// What the pending lexeme can still become; `NONE` between lexemes.
@@ -266,7 +270,7 @@ pub struct Meta {
     pub nonterminals: u32,
     /// Productions.
     pub productions: u32,
-    /// Byte classes.
+    /// Classes of bytes, then symbols.
     pub classes: u32,
     /// Verdict classes.
     pub verdicts: u32,
@@ -274,6 +278,8 @@ pub struct Meta {
     pub vocab_words: u32,
     /// Lexer groups.
     pub groups: u32,
+    /// Symbols: kinds of tokens that the lexer reads as one letter.
+    pub symbols: u32,
 }
 
 impl Meta {
@@ -297,13 +303,14 @@ impl Meta {
             self.verdicts,
             self.vocab_words,
             self.groups,
+            self.symbols,
         ]
     }
 
     pub(crate) fn from_section(meta: &[u32]) -> Option<Self> {
         match *meta {
-            [terminals, nonterminals, productions, classes, verdicts, vocab_words, groups] => {
-                Some(Meta { terminals, nonterminals, productions, classes, verdicts, vocab_words, groups })
+            [terminals, nonterminals, productions, classes, verdicts, vocab_words, groups, symbols] => {
+                Some(Meta { terminals, nonterminals, productions, classes, verdicts, vocab_words, groups, symbols })
             }
             _ => None,
         }
@@ -347,12 +354,30 @@ impl Tables {
             || self.lexer_rows.get((self.lexer_row.get(x as usize) * classes + u32::from(class)) as usize),
             |i| self.lexer_patch_step.get(i),
         );
+        self.step(step)
+    }
+
+    /// Step of lexer state `x` on a symbol.
+    pub(crate) fn symbol_step(&self, meta: &Meta, x: u32, symbol: u32) -> Step {
+        let class = meta.classes - meta.symbols + symbol;
+        self.step(self.lexer_rows.get((self.lexer_row.get(x as usize) * meta.classes + class) as usize))
+    }
+
+    #[inline]
+    fn step(&self, step: u32) -> Step {
         let states = self.lexer_row.len() as u32;
         match step {
             NONE => Step::Dead,
             state if state < states => Step::To(state),
             entry => Step::Entry(entry - states),
         }
+    }
+
+    /// The symbol that token `id` can be read as.
+    #[inline]
+    pub(crate) fn symbol(&self, id: u32) -> Option<u32> {
+        let after = self.symbol_first.partition_point(|&first| first <= id);
+        after.checked_sub(1).map(|i| self.symbol_of.get(i)).filter(|&symbol| symbol != NONE)
     }
 
     /// What a change does.

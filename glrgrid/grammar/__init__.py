@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from glrgrid import _native
 
 from ..errors import GrammarError
-from . import gbnf, json_schema, lark, regex, scannerless, structural_tag
+from . import gbnf, json_schema, lark, regex, scannerless, structural_tag, tokens
 from .ir import GrammarIR
 from .regular import alt
 
 if TYPE_CHECKING:
     from ..sql import Catalog, Dialect, Role
+    from ..vocab import Vocab
 
 __all__ = ["Grammar", "GrammarWarning"]
 
@@ -341,10 +342,9 @@ class Grammar:
             self._ir = GrammarIR.from_json(self._text, self._warnings)
         return self._ir
 
-    @property
-    def _source(self) -> str | _native.SchemaGrammar:
-        """What the compiler takes: a schema's grammar as it is, others as canonical text."""
-        return self.ir.to_json() if self._lowered is None else self._lowered
+    def _source(self, vocab: Vocab) -> str | _native.SchemaGrammar:
+        """What the compiler takes: a schema's grammar as it is, others as canonical text with tokens named by id."""
+        return tokens.resolve(self.ir, vocab).to_json() if self._lowered is None else self._lowered
 
     @property
     def _text(self) -> str:

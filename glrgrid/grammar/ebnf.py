@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..errors import GrammarError
-from .ir import Nonterminal, Position, Production
+from .ir import Expr, Nonterminal, Position, Production
 
 __all__ = [
     "Alt",
@@ -44,6 +44,7 @@ __all__ = [
     "Regex",
     "Repeat",
     "Seq",
+    "TokenSet",
     "find_useless",
     "map_leaves",
 ]
@@ -140,6 +141,15 @@ class Embedded:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenSet:
+    """One token out of some, as an expression and as it is written; in rules only."""
+
+    expr: Expr
+    text: str = field(compare=False)
+    position: Position = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     """Intersection; in terminals only."""
 
@@ -153,7 +163,7 @@ class Not:
     item: Node
 
 
-Leaf = Name | Literal | Regex | Range | Call | Embedded
+Leaf = Name | Literal | Regex | Range | Call | Embedded | TokenSet
 Node = Leaf | Seq | Alt | Repeat | And | Not
 
 

@@ -12,12 +12,14 @@ import re
 from typing import NoReturn
 
 from ..errors import GrammarError
-from . import regex
+from . import regex, tokens
 from .ir import Expr, GrammarIR, Position
 from .regular import alt, cat, repeat
 from .scannerless import build
 
 __all__ = ["MAX_COUNT", "read", "rules"]
+
+Rules = dict[str, tuple[Expr, Position]]
 
 MAX_COUNT = 1_000_000
 """Largest count in a repetition."""
@@ -29,6 +31,7 @@ _BLANK_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _CONTINUED = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*\|")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _COUNTS = re.compile(r"\{[ \t]*(\d{0,9})[ \t]*(,)?[ \t]*(\d{0,9})[ \t]*\}")
+_TOKEN = re.compile(r"!?(<(?:\[\d{1,9}\]|[^<>\[\]\s]+)>)")
 _HEX = {"x": 2, "u": 4, "U": 8}
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-", "^": "^"}
 
@@ -53,19 +56,21 @@ def read(text: str, start: str = "root") -> GrammarIR:
     GrammarError
         The text is malformed, or uses what is not supported.
     """
-    return build(rules(text, start), start)
+    found, tokens = rules(text, start)
+    return build(found, start, tokens=tokens)
 
 
-def rules(text: str, start: str = "root") -> dict[str, tuple[Expr, Position]]:
-    """The rules of a text, one of them ``start``, for :mod:`glrgrid.grammar.scannerless`."""
-    found = _Reader(text).rules()
+def rules(text: str, start: str = "root") -> tuple[Rules, Rules]:
+    """The rules of a text, one of them ``start``, and its tokens, for :mod:`glrgrid.grammar.scannerless`."""
+    reader = _Reader(text)
+    found = reader.rules()
     if start not in found:
         hint = _closest(start, found)
         raise GrammarError(f'rule "{start}", where the output begins, is not defined{hint}')
-    return found
+    return found, reader.tokens
 
 
-def _closest(name: str, known: dict[str, tuple[Expr, Position]]) -> str:
+def _closest(name: str, known: Rules) -> str:
     matches = difflib.get_close_matches(name, known, 1)
     return f'; closest name: "{matches[0]}"' if matches else ""
 
@@ -78,10 +83,12 @@ class _Reader:
         self._at = 0
         self._used: dict[str, int] = {}
         """Names that rules refer to, and where they do so first."""
+        self.tokens: Rules = {}
+        """Tokens that rules refer to, as they are written."""
 
-    def rules(self) -> dict[str, tuple[Expr, Position]]:
+    def rules(self) -> Rules:
         """All rules, in order."""
-        found: dict[str, tuple[Expr, Position]] = {}
+        found: Rules = {}
         self._skip(_BLANK_LINES)
         while self._at < len(self._text):
             begin = self._at
@@ -157,9 +164,7 @@ class _Reader:
             self._at += 1
             return inner
         if character in "<!" and character:
-            self._fail(
-                'tokens (<name>, <[id]> and their negation with "!") are not supported in GBNF; write their text'
-            )
+            return self._token()
         if character in "*+?{" and character:
             self._fail(f"{self._found()} has nothing to repeat")
         if _NAME.match(self._text, self._at):
@@ -184,6 +189,17 @@ class _Reader:
             self._fail(f"bad repetition {found[0]}; expected {{m,n}} with m <= n <= {MAX_COUNT:,}")
         self._at = found.end()
         return low, high
+
+    def _token(self) -> Expr:
+        found = _TOKEN.match(self._text, self._at)
+        if found is None:
+            self._fail("a token is written <name> or <[id]>, and any other one !<name> or !<[id]>")
+        _, _, ranges, names = tokens.parse(found[1])
+        negated = found[0].startswith("!")
+        names += (tokens.END_IDS,) * negated
+        self.tokens.setdefault(found[0], (("tokens", negated, ranges, names), self._position(self._at)))
+        self._at = found.end()
+        return ("ref", found[0])
 
     # Characters
 

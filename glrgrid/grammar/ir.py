@@ -25,6 +25,12 @@ Terminal expressions
     ``("graph", (state, ...))``     what an automaton accepts that begins in state 0; a state is ``(accepting, edges)``,
                                     an edge ``(label, target)``, a label an expression without the empty string
     =============================== ====================================================================
+
+Token terminals
+    The whole expression of a terminal may instead be ``("tokens", negated, ranges, names)``: exactly one token, of the
+    ids in the inclusive ranges and of those names, or of all others. Such a token is one symbol of its own, beside the
+    256 bytes: it is part of no longer match, and has no priority. For compiling,
+    :func:`glrgrid.grammar.tokens.resolve` turns names into ids; the empty name is that of all end ids.
 """
 
 from __future__ import annotations

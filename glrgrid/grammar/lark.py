@@ -36,6 +36,7 @@ from .ebnf import (
     Regex,
     Repeat,
     Seq,
+    TokenSet,
     find_useless,
 )
 from .ir import Expr, GrammarIR, Position, Production, Terminal
@@ -266,6 +267,8 @@ class _Compiler:
             return ("and", (_ANY_TEXT, ("not", self._expr(node.item))))
         if isinstance(node, Embedded):
             return self._substrings(node)
+        if isinstance(node, TokenSet):
+            fail(f'terminal "{self._open[-1]}" uses token {node.text}; only rules can', node.position)
         fail(f'terminal "{self._open[-1]}" uses template "{node.name}"; only rules can', node.position)
 
     def _substrings(self, node: Embedded) -> Expr:
@@ -300,6 +303,13 @@ class _Compiler:
             self._add(name, expr, leaf.position, 0, isinstance(leaf, Literal))
             self._open.pop()
         return self._terminal(name, leaf.position)
+
+    def _token(self, leaf: TokenSet) -> int:
+        if leaf not in self._by_leaf:
+            name = self._by_leaf[leaf] = leaf.text
+            self._terminal_ids[name] = len(self._terminals)
+            self._terminals.append(Terminal(name, leaf.expr, position=leaf.position))
+        return self._terminal_ids[self._by_leaf[leaf]]
 
     def _literal_name(self, leaf: Leaf) -> str:
         """The name that Lark gives to an anonymous terminal."""
@@ -375,6 +385,8 @@ class _Compiler:
             return ~self._instance(leaf)
         if isinstance(leaf, Embedded) and leaf.kind != "regex":
             return ~self._part(leaf)
+        if isinstance(leaf, TokenSet):
+            return self._token(leaf)
         if not isinstance(leaf, Name):
             return self._anonymous_terminal(leaf)
         if leaf.name in self._bound:

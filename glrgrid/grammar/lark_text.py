@@ -19,7 +19,23 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from lark.lexer import PatternStr
 
 from ..errors import GrammarError
-from .ebnf import Alt, Alternative, And, Call, Embedded, Literal, Name, Node, Not, Range, Regex, Repeat, Seq
+from . import tokens
+from .ebnf import (
+    Alt,
+    Alternative,
+    And,
+    Call,
+    Embedded,
+    Literal,
+    Name,
+    Node,
+    Not,
+    Range,
+    Regex,
+    Repeat,
+    Seq,
+    TokenSet,
+)
 from .ir import Position
 from .lark_blocks import Block, take_out
 
@@ -265,9 +281,14 @@ class _Statements(Transformer[Token, Any]):
     def complement(self, items: list[Node]) -> Not:
         return Not(items[0])
 
-    def token(self, items: list[Token]) -> NoReturn:
-        what = "other grammars (@name)" if items[0].startswith("@") else "tokens (<name>, <[id]>)"
-        fail(f"{items[0]}: {what} are not supported; write the text itself", position_of(items[0]))
+    def token(self, items: list[Token]) -> TokenSet:
+        text, position = str(items[0]), position_of(items[0])
+        if text.startswith("@"):
+            fail(f"{text}: other grammars (@name) are not supported; write the grammar itself", position)
+        try:
+            return TokenSet(tokens.parse(text), text, position)
+        except ValueError as error:
+            fail(f"{text}: {error}", position)
 
     def block(self, items: list[Token]) -> Embedded:
         return Embedded(*_mark(items[0]), position_of(items[0]))

@@ -47,7 +47,9 @@ MAX_PEELED = 12
 Rules = Mapping[str, tuple[Expr, Position]]
 
 
-def build(rules: Rules, start: str, parts: Mapping[str, GrammarIR] | None = None) -> GrammarIR:
+def build(
+    rules: Rules, start: str, parts: Mapping[str, GrammarIR] | None = None, tokens: Rules | None = None
+) -> GrammarIR:
     """Choose terminals and lower rules.
 
     Parameters
@@ -58,6 +60,8 @@ def build(rules: Rules, start: str, parts: Mapping[str, GrammarIR] | None = None
         The start rule.
     parts : mapping of str to GrammarIR, optional
         Grammars with lexers of their own, under further names that bodies can refer to.
+    tokens : mapping of str to (Expr, Position), optional
+        Token terminals, likewise.
 
     Returns
     -------
@@ -72,12 +76,12 @@ def build(rules: Rules, start: str, parts: Mapping[str, GrammarIR] | None = None
         A part that cannot be taken apart is too large.
     """
     try:
-        return _build(rules, start, parts or {})
+        return _build(rules, start, parts or {}, tokens or {})
     except RecursionError:
         raise GrammarError("the grammar is nested too deeply; name the inner groups as rules") from None
 
 
-def _build(rules: Rules, start: str, parts: Mapping[str, GrammarIR]) -> GrammarIR:
+def _build(rules: Rules, start: str, parts: Mapping[str, GrammarIR], tokens: Rules) -> GrammarIR:
     solved = solve({name: body for name, (body, _) in rules.items()})
     if solved[start] == NOTHING:
         raise GrammarError(
@@ -85,16 +89,22 @@ def _build(rules: Rules, start: str, parts: Mapping[str, GrammarIR]) -> GrammarI
             "a character that there is not",
             *rules[start][1],
         )
-    return _Build(rules, solved, start, parts).run()
+    return _Build(rules, solved, start, parts, tokens).run()
 
 
 class _Build:
     """Attempts with ever smaller terminals, until the longest match decides nothing."""
 
     def __init__(
-        self, rules: Rules, solved: dict[str, Expr], start: str, parts: Mapping[str, GrammarIR]
+        self,
+        rules: Rules,
+        solved: dict[str, Expr],
+        start: str,
+        parts: Mapping[str, GrammarIR],
+        tokens: Rules,
     ) -> None:
         self._rules = rules
+        self._tokens = tokens
         self._parts_by_name = parts
         self._solved = solved
         self._start = start
@@ -169,14 +179,19 @@ class _Build:
         reached, work = {self._start: None}, [self._start]
         while work:
             for name in references(self._solved.get(work.pop(), EMPTY)):
-                if name not in reached:
+                if name not in reached and name not in self._tokens:
                     reached[name] = None
                     work.append(name)
         return list(reached)
 
     def _named_terminals(self) -> Iterator[Terminal]:
         used: set[str] = set()
+        tokens = {expr: (name, position) for name, (expr, position) in self._tokens.items()}
         for expr in self._terminals:
+            if expr in tokens:
+                name, position = tokens[expr]
+                yield Terminal(name, expr, position=position)
+                continue
             name = wanted = self._names.get(expr) or regex.render(expr)
             while name in used:
                 name = f"{wanted}~{len(used)}"
@@ -197,7 +212,12 @@ class _Build:
 
     def _symbol(self, leaf: Leaf) -> int:
         assert isinstance(leaf, Name)
+        if leaf.name in self._tokens:
+            return self._terminal(self._tokens[leaf.name][0])
         return ~self._rule_ids[leaf.name] if leaf.name in self._rule_ids else int(leaf.name[1:])
+
+    def _terminal(self, expr: Expr) -> int:
+        return self._terminals.setdefault(expr, len(self._terminals))
 
     def _node(self, expr: Expr) -> Node:
         if not has_reference(expr):
@@ -226,7 +246,7 @@ class _Build:
         full = without_empty(expr)
         if full in self._apart or not fits(full):
             return self._parts(expr)
-        node = Name(f"\0{self._terminals.setdefault(full, len(self._terminals))}", (1, 1))
+        node = Name(f"\0{self._terminal(full)}", (1, 1))
         return node if full == expr else Repeat(node, 0, 1)
 
     def _parts(self, expr: Expr) -> Node:

@@ -6,27 +6,35 @@ and Lark grammars in it keep their lexers and become parts of the whole.
 
 Free text ends where something else begins, so formats are translated together with what follows them: text up to
 an end tag is one regular expression, ``no trigger and no end in it, then the end``. Text up to a trigger ends with
-the first occurrence of any trigger.
+the first occurrence of any trigger. Where formats speak of tokens, those are symbols of their own; free tokens are
+never ones that end the output.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import GrammarError
 from . import gbnf, lark, regex
 from .ir import Expr, GrammarIR, Position
 from .regular import EMPTY, NOTHING, alt, cat, has_reference, repeat
 from .scannerless import build
+from .tokens import END_IDS
 
 __all__ = ["read"]
 
 _ANY: Expr = ("repeat", regex.from_class((), negated=True), 0, None)
 _MAX_NESTING = 50
-_TOKENS = ("token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch")
-_UNLIMITED = ("any_text", "triggered_tags", "dispatch")
+_UNLIMITED = (
+    "any_text",
+    "triggered_tags",
+    "dispatch",
+    "any_tokens",
+    "token_triggered_tags",
+    "token_dispatch",
+)
 _BEGIN: Position = (1, 1)
 
 _KEYS: dict[str, tuple[str, str]] = {
@@ -45,8 +53,24 @@ _KEYS: dict[str, tuple[str, str]] = {
     "star": ("content", ""),
     "repeat": ("min max content", ""),
     "dispatch": ("rules", "loop excludes"),
+    "token": ("token", ""),
+    "exclude_token": ("", "exclude_tokens"),
+    "any_tokens": ("", "exclude_tokens max_tokens"),
+    "token_triggered_tags": ("trigger_tokens tags", "exclude_tokens at_least_one stop_after_first"),
+    "token_dispatch": ("rules", "loop exclude_tokens"),
 }
 """For each format the keys that it needs, and those that it may have."""
+
+
+Token = int | str
+"""An id, or the name of a token."""
+
+
+class _Ends(NamedTuple):
+    """What ends the tag around, and so cannot be part of free text or free tokens directly inside."""
+
+    texts: tuple[str, ...] = ()
+    tokens: tuple[Token, ...] = ()
 
 
 def read(tag: Any, read_schema: Callable[[Any], GrammarIR]) -> GrammarIR:
@@ -79,8 +103,8 @@ def read(tag: Any, read_schema: Callable[[Any], GrammarIR]) -> GrammarIR:
     elif isinstance(tag, dict) and tag.get("type") == "structural_tag":
         place, tag = "/format", tag.get("format")
     reader = _Reader(read_schema)
-    body = reader.then(tag, place, (), EMPTY)
-    return build({**reader.rules, "text": (body, _BEGIN)}, "text", reader.parts)
+    body = reader.then(tag, place, _Ends(), EMPTY)
+    return build({**reader.rules, "text": (body, _BEGIN)}, "text", reader.parts, reader.tokens)
 
 
 def _from_structures(tag: dict[str, Any]) -> dict[str, Any]:
@@ -122,10 +146,11 @@ class _Reader:
     def __init__(self, read_schema: Callable[[Any], GrammarIR]) -> None:
         self.rules: dict[str, tuple[Expr, Position]] = {}
         self.parts: dict[str, GrammarIR] = {}
+        self.tokens: dict[str, tuple[Expr, Position]] = {}
         self._read_schema = read_schema
 
-    def then(self, value: Any, place: str, ends: tuple[str, ...], tail: Expr) -> Expr:
-        """A format and what follows it; ``ends`` are the end tags that free text directly inside cannot contain."""
+    def then(self, value: Any, place: str, ends: _Ends, tail: Expr) -> Expr:
+        """A format and what follows it."""
         kind = self._check(value, place)
         if kind == "any_text":
             return cat((self._any_text(value, place, ends), tail))
@@ -147,15 +172,30 @@ class _Reader:
             if not all(isinstance(r, list) and len(r) == 2 and isinstance(r[0], str) for r in rules):
                 _fail("expected pairs of a text and a format", f"{place}/rules")
             items = [
-                (rule[0], self.then(rule[1], f"{place}/rules/{index}/1", (), EMPTY))
+                (rule[0], self.then(rule[1], f"{place}/rules/{index}/1", _Ends(), EMPTY))
                 for index, rule in enumerate(rules)
             ]
-            loop = self._flag(value, "loop", place, True)
-            return self._dispatch(items, place, (*self._texts(value, "excludes", place), *ends), loop, tail)
+            excludes = (*self._texts(value, "excludes", place), *ends.texts)
+            return self._dispatch(items, place, excludes, self._flag(value, "loop", place, True), tail)
+        if kind == "token_triggered_tags":
+            return self._token_triggered(value, place, ends, tail)
+        if kind == "token_dispatch":
+            return self._token_rules(value, place, ends, tail)
         return cat((self._plain(kind, value, place, ends), tail))
 
-    def _plain(self, kind: str, value: dict[str, Any], place: str, ends: tuple[str, ...]) -> Expr:
+    def _plain(self, kind: str, value: dict[str, Any], place: str, ends: _Ends) -> Expr:
         """Formats that have no free text of their own."""
+        if kind == "token":
+            return self._token(value["token"], f"{place}/token")
+        if kind == "exclude_token":
+            return self._other_token(self._token_list(value, "exclude_tokens", place))
+        if kind == "any_tokens":
+            longest = self._count(value, "max_tokens", place, "tokens")
+            return repeat(
+                self._other_token((*self._token_list(value, "exclude_tokens", place), *ends.tokens)),
+                0,
+                longest,
+            )
         if kind == "const_string":
             return ("lit", self._text(value, "value", place))
         if kind == "regex":
@@ -174,32 +214,48 @@ class _Reader:
 
     # Formats
 
-    def _any_text(self, value: dict[str, Any], place: str, ends: tuple[str, ...]) -> Expr:
+    def _any_text(self, value: dict[str, Any], place: str, ends: _Ends) -> Expr:
         if value.get("max_tokens") is not None:
-            _fail('"max_tokens" is not supported: a grammar does not count tokens', f"{place}/max_tokens")
-        text = _free((*self._texts(value, "excludes", place), *ends))
-        longest = value.get("max_chars")
+            _fail(
+                '"max_tokens" of a text is not supported: its tokens are not counted', f"{place}/max_tokens"
+            )
+        text = _free((*self._texts(value, "excludes", place), *ends.texts))
+        longest = self._count(value, "max_chars", place, "characters")
         if longest is None:
             return text
-        if not isinstance(longest, int) or isinstance(longest, bool) or longest < 0:
-            _fail("expected a number of characters", f"{place}/max_chars")
         bounded = repeat(_ANY[1], 0, longest)
         return bounded if text == _ANY else ("and", (text, bounded))
 
-    def _tag(self, value: Any, place: str, without: int = 0) -> Expr:
-        """A tag; its first ``without`` characters have been read."""
+    def _tag(self, value: Any, place: str) -> Expr:
+        """A tag."""
         if self._check(value, place) != "tag":
             _fail('expected a format of type "tag"', place)
-        begin = self._text(value, "begin", place)
-        end = value["end"]
-        ends = tuple(end) if isinstance(end, list) else (end,)
-        if not ends or not all(isinstance(text, str) for text in ends):
-            _fail("expected a text or a list of texts; end tokens are not supported", f"{place}/end")
-        stops = tuple(text for text in ends if text)
-        after = alt(("lit", text) for text in ends)
-        return cat((("lit", begin[without:]), self.then(value["content"], f"{place}/content", stops, after)))
+        if isinstance(value["begin"], dict):
+            return cat(
+                (self._token(self._begin_token(value, place), f"{place}/begin"), self._inside(value, place))
+            )
+        return cat((("lit", self._text(value, "begin", place)), self._inside(value, place)))
 
-    def _triggered(self, value: dict[str, Any], place: str, ends: tuple[str, ...], tail: Expr) -> Expr:
+    def _begin_token(self, value: dict[str, Any], place: str) -> Any:
+        if self._check(value["begin"], f"{place}/begin") != "token":
+            _fail("expected a text or a token", f"{place}/begin")
+        return value["begin"]["token"]
+
+    def _inside(self, value: dict[str, Any], place: str) -> Expr:
+        """What follows the begin of a tag."""
+        end = value["end"]
+        if isinstance(end, dict):
+            if self._check(end, f"{place}/end") != "token":
+                _fail("expected a text, a list of texts or a token", f"{place}/end")
+            after = self._token(end["token"], f"{place}/end/token")
+            return self.then(value["content"], f"{place}/content", _Ends((), (end["token"],)), after)
+        texts = tuple(end) if isinstance(end, list) else (end,)
+        if not texts or not all(isinstance(text, str) for text in texts):
+            _fail("expected a text, a list of texts or a token", f"{place}/end")
+        after = alt(("lit", text) for text in texts)
+        return self.then(value["content"], f"{place}/content", _Ends(tuple(filter(None, texts))), after)
+
+    def _triggered(self, value: dict[str, Any], place: str, ends: _Ends, tail: Expr) -> Expr:
         triggers = self._texts(value, "triggers", place)
         tags = self._list(value, "tags", place)
         if not triggers or not all(triggers):
@@ -208,13 +264,14 @@ class _Reader:
         for index, tag in enumerate(tags):
             at = f"{place}/tags/{index}"
             whole.append(self._tag(tag, at))
-            found = [trigger for trigger in triggers if tag["begin"].startswith(trigger)]
+            begin = self._text(tag, "begin", at)
+            found = [trigger for trigger in triggers if begin.startswith(trigger)]
             if len(found) != 1:
                 _fail(f"begin must start with exactly one trigger, not {len(found)}", f"{at}/begin")
-            items.append((found[0], self._tag(tag, at, len(found[0]))))
+            items.append((found[0], cat((("lit", begin[len(found[0]) :]), self._inside(tag, at)))))
         items += [(trigger, NOTHING) for trigger in triggers if trigger not in dict(items)]
         once = self._flag(value, "stop_after_first", place, False)
-        excludes = (*self._texts(value, "excludes", place), *ends)
+        excludes = (*self._texts(value, "excludes", place), *ends.texts)
         if not self._flag(value, "at_least_one", place, False):
             return self._dispatch(items, place, excludes, not once, tail)
         rest = tail if once else self._dispatch(items, place, excludes, True, tail)
@@ -237,6 +294,81 @@ class _Reader:
         self.rules[name] = (body, _BEGIN)
         return ("ref", name)
 
+    def _token_triggered(self, value: dict[str, Any], place: str, ends: _Ends, tail: Expr) -> Expr:
+        triggers = self._token_list(value, "trigger_tokens", place)
+        if not triggers:
+            _fail("expected at least one token", f"{place}/trigger_tokens")
+        items: list[tuple[Token, Expr]] = []
+        for index, tag in enumerate(self._list(value, "tags", place)):
+            at = f"{place}/tags/{index}"
+            if self._check(tag, at) != "tag" or not isinstance(tag["begin"], dict):
+                _fail("expected a tag that begins with a token", at)
+            begin = self._begin_token(tag, at)
+            # Whether a name and an id are the same is only known with a vocabulary.
+            if begin not in triggers and all(type(trigger) is type(begin) for trigger in triggers):
+                _fail(f"{json.dumps(begin)} is not one of the trigger tokens", f"{at}/begin")
+            items.append((begin, self._inside(tag, at)))
+        once = self._flag(value, "stop_after_first", place, False)
+        begins = (token for token, _ in items)
+        excludes = (*triggers, *begins, *self._token_list(value, "exclude_tokens", place), *ends.tokens)
+        if not self._flag(value, "at_least_one", place, False):
+            return self._token_dispatch(items, place, excludes, not once, tail)
+        whole = alt(cat((self._token(begin, place), rest)) for begin, rest in items)
+        return cat((whole, tail if once else self._token_dispatch(items, place, excludes, True, tail)))
+
+    def _token_rules(self, value: dict[str, Any], place: str, ends: _Ends, tail: Expr) -> Expr:
+        rules = self._list(value, "rules", place)
+        if not all(isinstance(rule, list) and len(rule) == 2 for rule in rules):
+            _fail("expected pairs of a token and a format", f"{place}/rules")
+        items: list[tuple[Token, Expr]] = [
+            (
+                self._token_value(rule[0], f"{place}/rules/{index}/0"),
+                self.then(rule[1], f"{place}/rules/{index}/1", _Ends(), EMPTY),
+            )
+            for index, rule in enumerate(rules)
+        ]
+        excludes = (
+            *(token for token, _ in items),
+            *self._token_list(value, "exclude_tokens", place),
+            *ends.tokens,
+        )
+        return self._token_dispatch(items, place, excludes, self._flag(value, "loop", place, True), tail)
+
+    def _token_dispatch(
+        self,
+        items: Sequence[tuple[Token, Expr]],
+        place: str,
+        excludes: Sequence[Token],
+        loop: bool,
+        tail: Expr,
+    ) -> Expr:
+        """Free tokens, up to one of some and what must follow that; then ``tail``, or the same again."""
+        name = f"free tokens at {place or '/'}"
+        again: Expr = ("ref", name) if loop else tail
+        choices = [cat((self._token(token, place), rest, again)) for token, rest in items]
+        body = cat((repeat(self._other_token(excludes), 0, None), alt((*choices, tail))))
+        if not loop:
+            return body
+        self.rules[name] = (body, _BEGIN)
+        return ("ref", name)
+
+    def _token(self, token: Any, place: str) -> Expr:
+        token = self._token_value(token, place)
+        return self._tokens(token if isinstance(token, str) else f"<[{token}]>", False, (token,))
+
+    def _other_token(self, excludes: Sequence[Token]) -> Expr:
+        """Any token but some, and but those that end the output."""
+        shown = ", ".join(
+            token if isinstance(token, str) else f"<[{token}]>" for token in dict.fromkeys(excludes)
+        )
+        return self._tokens(f"any token but {shown}" if shown else "any token", True, (*excludes, END_IDS))
+
+    def _tokens(self, name: str, negated: bool, tokens: Sequence[Token]) -> Expr:
+        ranges = tuple((token, token) for token in dict.fromkeys(tokens) if isinstance(token, int))
+        names = tuple(token for token in dict.fromkeys(tokens) if isinstance(token, str))
+        self.tokens[name] = (("tokens", negated, ranges, names), _BEGIN)
+        return ("ref", name)
+
     def _separated(self, value: dict[str, Any], place: str) -> Expr:
         tags = enumerate(self._list(value, "tags", place))
         one = alt(self._tag(tag, f"{place}/tags/{index}") for index, tag in tags)
@@ -248,8 +380,10 @@ class _Reader:
         text, syntax = self._text(value, "grammar", place), value.get("syntax", "ebnf")
         if syntax == "ebnf":
             name = f"grammar at {place}"
-            for rule, (body, position) in gbnf.rules(text).items():
-                self.rules[f"{rule} of {name}"] = (_renamed(body, name), position)
+            rules, tokens = gbnf.rules(text)
+            self.tokens |= tokens
+            for rule, (body, position) in rules.items():
+                self.rules[f"{rule} of {name}"] = (_renamed(body, name, tokens), position)
             return ("ref", f"root of {name}")
         if syntax != "lark":
             _fail(f'unknown syntax {json.dumps(syntax)}; there are "ebnf" and "lark"', f"{place}/syntax")
@@ -292,8 +426,6 @@ class _Reader:
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
             _fail('expected a format: an object with a "type"', place)
         kind: str = value["type"]
-        if kind in _TOKENS:
-            _fail(f'format "{kind}" is not supported: it names tokens; write their text', place)
         if kind not in _KEYS:
             _fail(f'unknown format "{kind}"; there are {", ".join(_KEYS)}', place)
         needed, possible = (set(keys.split()) for keys in _KEYS[kind])
@@ -302,6 +434,25 @@ class _Reader:
         for key in sorted(value.keys() - needed - possible - {"type"}):
             _fail(f'format "{kind}" has no "{key}"', f"{place}/{key}")
         return kind
+
+    def _count(self, value: dict[str, Any], key: str, place: str, of: str) -> int | None:
+        count = value.get(key)
+        if count is None:
+            return None
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= gbnf.MAX_COUNT:
+            _fail(f"expected a number of {of}, at most {gbnf.MAX_COUNT:,}", f"{place}/{key}")
+        return count
+
+    def _token_value(self, token: Any, place: str) -> Token:
+        if (isinstance(token, str) and token) or (type(token) is int and 0 <= token < 1 << 32):
+            return token
+        _fail(f"expected an id or the name of a token, found {json.dumps(token)[:60]}", place)
+
+    def _token_list(self, value: dict[str, Any], key: str, place: str) -> tuple[Token, ...]:
+        tokens = value.get(key, [])
+        if not isinstance(tokens, list):
+            _fail("expected a list of tokens", f"{place}/{key}")
+        return tuple(self._token_value(token, f"{place}/{key}/{index}") for index, token in enumerate(tokens))
 
     def _text(self, value: dict[str, Any], key: str, place: str) -> str:
         text = value[key]
@@ -341,11 +492,11 @@ def _is_unlimited(value: Any) -> bool:
     return value.get("type") in _UNLIMITED
 
 
-def _renamed(expr: Expr, name: str) -> Expr:
+def _renamed(expr: Expr, name: str, tokens: Container[str]) -> Expr:
     """With the rules that it refers to named after the grammar they are part of."""
     tag, *args = expr
     if tag == "ref":
-        return ("ref", f"{args[0]} of {name}")
+        return expr if args[0] in tokens else ("ref", f"{args[0]} of {name}")
     if tag in ("cat", "alt") and has_reference(expr):
-        return (tag, tuple(_renamed(item, name) for item in args[0]))
-    return ("repeat", _renamed(args[0], name), *args[1:]) if tag == "repeat" else expr
+        return (tag, tuple(_renamed(item, name, tokens) for item in args[0]))
+    return ("repeat", _renamed(args[0], name, tokens), *args[1:]) if tag == "repeat" else expr

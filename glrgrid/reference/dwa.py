@@ -39,7 +39,7 @@ ENTRY = np.dtype([("offset", "<u8"), ("length", "<u8"), ("width", "<u4"), ("zero
 _LAYOUT = """
     meta* names* grammar*
     byte_class* lexer_row lexer_patch_start lexer_patch_class* lexer_patch_step lexer_rows
-    entry_start entry_emit entry_emit2 entry_next lexer_cand lexer_live
+    entry_start entry_emit entry_emit2 entry_next symbol_first* symbol_of lexer_cand lexer_live
     set_start set_terms set_ignored* change_set change_groups group_sets*
     shift_start shift_term shift_to reduce_start reduce_prod reduce_set lookahead*
     goto_start goto_nonterminal goto_to prod_lhs prod_len

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from glrgrid.grammar.ir import Terminal
 from glrgrid.reference.cfg import Cfg
-from glrgrid.reference.regex import Dfa
+from glrgrid.reference.regex import TOKENS, Dfa
 
 __all__ = ["Lexeme", "Lexer", "Liveness", "Report", "Trap", "Universe", "Watchers"]
 
@@ -34,6 +34,8 @@ NO_TERMINALS: frozenset[int] = frozenset()
 
 class Lexer:
     """Longest-match automaton over all terminals, explored on demand.
+
+    Its letters are bytes, and from 256 on tokens that are taken as one symbol: 256 + id.
 
     Parameters
     ----------
@@ -52,13 +54,13 @@ class Lexer:
         self._delta: list[dict[int, int | None]] = []
         self._candidates: list[frozenset[int]] = []
         columns: dict[tuple[tuple[int | None, ...], ...], list[int]] = {}
-        for byte in range(256):
+        for byte in range(len(dfas[0].next[0]) if dfas else 256):
             column = tuple(tuple(row[byte] for row in dfa.next) for dfa in dfas)
             columns.setdefault(column, []).append(byte)
         self.representatives = [
             next((b for b in members if 0x21 <= b <= 0x7E), members[0]) for members in columns.values()
         ]
-        """One byte, printable if there is one, of every class of bytes that no terminal tells apart."""
+        """One letter, printable if there is one, of every class of letters that no terminal tells apart."""
 
     def start(self, universe: Universe) -> int:
         """Return the state before a lexeme of this universe."""
@@ -110,6 +112,11 @@ class Lexer:
             best = max(rank.values(), default=None)
             self._candidates.append(frozenset(t for t in accepting if rank[t] == best))
         return self._number[parts]
+
+
+def _written(letter: int) -> bytes:
+    """A letter as people read it in reports."""
+    return bytes([letter]) if letter < TOKENS else b"<[%d]>" % (letter - TOKENS)
 
 
 @dataclass(frozen=True)
@@ -326,7 +333,7 @@ class Liveness:
         for byte in self.lexer.representatives:
             state = self.lexer.step(q0, byte)
             if state is not None:
-                queue.append((bytes([byte]), (self.first_universe, state, NO_TERMINALS)))
+                queue.append((_written(byte), (self.first_universe, state, NO_TERMINALS)))
         while queue:
             path, x = queue.popleft()
             if x in text:
@@ -335,7 +342,7 @@ class Liveness:
             steps = self._inside_steps(x)
             for universe in self._ends(x):
                 steps += self._beyond_steps(x, universe)
-            queue.extend((path + bytes([byte]), y) for byte, y in steps if y not in text)
+            queue.extend((path + _written(byte), y) for byte, y in steps if y not in text)
         return text
 
     def check(self) -> tuple[list[Report], list[Trap]]:

@@ -16,6 +16,9 @@ Where the definitions leave room, this is what holds:
 3. A terminal whose language is empty makes the productions that use it useless.
 4. ``live`` counts every candidate, reject and unused terminals too; only the mask rule asks whether a
    stack can shift one.
+
+Where a grammar has token terminals, a text is a sequence of letters: bytes, and tokens taken as one symbol (``TOKENS +
+id``). A token may be read as either, its bytes or the symbol, and all readings are followed.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from glrgrid.grammar.ir import GrammarIR
 from glrgrid.reference.cfg import Cfg
 from glrgrid.reference.lexer import Lexer, Liveness, Report, Trap, Universe, Watchers
 from glrgrid.reference.parser import EarleyParser, LrParser, Parser, Stack
-from glrgrid.reference.regex import compile_expr
+from glrgrid.reference.regex import TOKENS, compile_expr
 
 __all__ = ["Branch", "Oracle", "State", "TooManyBranches", "Trial"]
 
@@ -124,6 +127,8 @@ class Oracle:
     max_branches
         Explicit stacks grow exponentially under heavy ambiguity; beyond this many branches every method that
         steps raises :class:`TooManyBranches`.
+    ids
+        Size of the vocabulary, for grammars with token terminals.
 
     Raises
     ------
@@ -131,10 +136,12 @@ class Oracle:
         The grammar derives no sentence, breaks a rule of the IR, or asks for a parser that cannot serve it.
     """
 
-    def __init__(self, ir: GrammarIR, parser: str | None = None, max_branches: int = 2000) -> None:
+    def __init__(
+        self, ir: GrammarIR, parser: str | None = None, max_branches: int = 2000, ids: int = 0
+    ) -> None:
         self.ir = ir
         self.max_branches = max_branches
-        dfas = [compile_expr(terminal.expr) for terminal in ir.terminals]
+        dfas = [compile_expr(terminal.expr, ids) for terminal in ir.terminals]
         for terminal, dfa in zip(ir.terminals, dfas, strict=True):
             if dfa.accepting[0]:
                 raise ValueError(f"terminal {terminal.name} matches the empty string")
@@ -180,7 +187,22 @@ class Oracle:
         """Return the state before any byte."""
         return State(frozenset({Branch(None, frozenset(), self.parser.start())}))
 
-    def advance(self, state: State, data: bytes) -> State | None:
+    def readings(self, token_id: int, data: bytes | None) -> list[Sequence[int]]:
+        """Return the letters that a token can be read as: its bytes, if it has any, and itself."""
+        return [*([data] if data else []), [TOKENS + token_id]]
+
+    def accept(self, state: State, token_id: int, data: bytes | None) -> State | None:
+        """Return the state after a token; ``data`` is what it spells."""
+        found = [self.advance(state, letters) for letters in self.readings(token_id, data)]
+        branches = frozenset[Branch]().union(*(after.branches for after in found if after is not None))
+        return State(branches) if branches else None
+
+    def mask_ids(self, state: State, tokens: Sequence[bytes | None]) -> list[bool]:
+        """Return for each id whether it may come next, ``tokens`` being all that the ids spell."""
+        by_bytes = self.mask(state, tokens)
+        return [spelt or self.advance(state, [TOKENS + i]) is not None for i, spelt in enumerate(by_bytes)]
+
+    def advance(self, state: State, data: Sequence[int]) -> State | None:
         """Return the state after ``data``, ``None`` if no branch meets the mask rule there."""
         branches = state.branches
         for byte in data:
@@ -210,7 +232,7 @@ class Oracle:
         """Return whether the text so far is in the language, so that end-of-sequence may come (§2.1)."""
         return any(map(self._may_end, state.branches))
 
-    def accepts(self, text: bytes) -> bool:
+    def accepts(self, text: Sequence[int]) -> bool:
         """Return whether ``text`` is in the language, by cutting it into longest matches."""
         todo = [(0, self.parser.start())]
         seen = set(todo)

@@ -24,7 +24,10 @@ from typing import Any
 
 from glrgrid.grammar.ir import Expr
 
-__all__ = ["Dfa", "compile_expr", "utf8_ranges"]
+__all__ = ["TOKENS", "Dfa", "compile_expr", "utf8_ranges"]
+
+TOKENS = 256
+"""Token ids as letters begin here."""
 
 Term = tuple[Any, ...]
 ByteRange = tuple[int, int]
@@ -36,9 +39,9 @@ EVERYTHING: Term = ("not", EMPTY)
 
 @dataclass(frozen=True)
 class Dfa:
-    """A deterministic automaton over bytes without dead states; state 0 is the start.
+    """A deterministic automaton over bytes, and over token ids behind them, without dead states; state 0 is the start.
 
-    ``next[state][byte]`` is ``None`` where no continuation can be accepted. Only the start can be useless
+    ``next[state][letter]`` is ``None`` where no continuation can be accepted. Only the start can be useless
     (when the language is empty); it then has no transitions.
     """
 
@@ -59,9 +62,15 @@ class Dfa:
         return not any(self.accepting)
 
 
-def compile_expr(expr: Expr) -> Dfa:
-    """Build the DFA of an IR expression."""
-    return _build(_term(expr))
+def compile_expr(expr: Expr, ids: int = 0) -> Dfa:
+    """Build the DFA of an IR expression, for a vocabulary of so many ids if tokens can be letters."""
+    if expr[0] == "tokens":
+        _, negated, ranges, _ = expr
+        named = [any(low <= token <= high for low, high in ranges) for token in range(ids)]
+        row = (None,) * TOKENS + tuple(1 if found != negated else None for found in named)
+        return Dfa((row, (None,) * len(row)), (False, True)) if any(row) else Dfa((row,), (False,))
+    dfa = _build(_term(expr))
+    return Dfa(tuple(row + (None,) * ids for row in dfa.next), dfa.accepting)
 
 
 def utf8_ranges(lo: int, hi: int) -> Iterator[tuple[ByteRange, ...]]:

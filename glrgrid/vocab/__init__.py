@@ -46,6 +46,8 @@ class Vocab:
         One entry per id; its length is the width of the logits.
     eos_ids : iterable of int
         Ids that end a sequence.
+    names : mapping from str to int, optional
+        Ids by the names that grammars can use for them.
 
     Notes
     -----
@@ -66,8 +68,13 @@ class Vocab:
     _missing_bytes: tuple[int, ...]
     _native: NativeVocab
 
-    def __init__(self, tokens: Sequence[bytes | None], eos_ids: Iterable[int] = ()) -> None:
-        self._adopt(NativeVocab(list(tokens), list(eos_ids)))
+    def __init__(
+        self,
+        tokens: Sequence[bytes | None],
+        eos_ids: Iterable[int] = (),
+        names: Mapping[str, int] | None = None,
+    ) -> None:
+        self._adopt(NativeVocab(list(tokens), list(eos_ids), list((names or {}).items())))
 
     def _adopt(self, native: NativeVocab) -> None:
         missing = tuple(native.missing_bytes)
@@ -142,7 +149,9 @@ class Vocab:
             vocab._adopt(NativeVocab.load(file))
             if eos_ids is None and size is None:
                 return vocab
-            table = Table(str(file), dict(enumerate(vocab.tokens)), eos=list(vocab.eos_ids))
+            table = Table(
+                str(file), dict(enumerate(vocab.tokens)), added=vocab.names, eos=list(vocab.eos_ids)
+            )
             return cls(*finish(table, eos_ids, size))
         table = files.read(file, want_eos=eos_ids is None, want_size=size is None)
         return cls(*finish(table, eos_ids, size))
@@ -183,6 +192,7 @@ class Vocab:
         tokens: Mapping[int, bytes | None] | Sequence[bytes | None],
         eos_ids: Iterable[int] | int = (),
         size: int | None = None,
+        names: Mapping[str, int] | None = None,
     ) -> Self:
         """Make a vocabulary out of the bytes of each id.
 
@@ -193,13 +203,15 @@ class Vocab:
         eos_ids : int or iterable of int
             Ids that end a sequence; they spell nothing, even if ``tokens`` gives them bytes.
         size : int, optional
-            Width of the logits. Default: the highest id + 1, end-of-sequence ids included. Larger: padded.
-            Smaller: ids at and beyond it are dropped.
+            Width of the logits. Default: the highest id + 1, those of ``eos_ids`` and ``names`` included. Larger:
+            padded. Smaller: ids at and beyond it are dropped.
+        names : mapping from str to int, optional
+            Ids by the names that grammars can use for them, such as ``{"<|tool_call|>": 128010}``.
 
         Raises
         ------
         VocabError
-            An id is negative, no integer or too large, or an entry is not bytes.
+            An id is negative, no integer or too large, an entry is not bytes, or a name is no text.
 
         Examples
         --------
@@ -212,9 +224,10 @@ class Vocab:
         """
         pieces = _checked_pieces(tokens)
         eos = eos_list(eos_ids, "eos_ids")
-        width = settle_width(size, max([*pieces, *eos], default=-1) + 1, "Vocab.from_bytes")
+        named = _checked_names(names or {})
+        width = settle_width(size, max([*pieces, *eos, *named.values()], default=-1) + 1, "Vocab.from_bytes")
         require_below(eos, width)
-        return cls(lay_out(pieces, eos, width), eos)
+        return cls(lay_out(pieces, eos, width), eos, named)
 
     @staticmethod
     def default() -> Vocab:
@@ -232,8 +245,13 @@ class Vocab:
         return tuple(self._native.eos_ids)
 
     @property
+    def names(self) -> dict[str, int]:
+        """Ids of special and added tokens by name, as a new dict: what ``<name>`` in a grammar can name."""
+        return dict(self._native.names)
+
+    @property
     def fingerprint(self) -> str:
-        """Hexadecimal digest of the whole table; artifacts are bound to it."""
+        """Hexadecimal digest of the whole table, names apart; artifacts are bound to it."""
         return self._native.fingerprint
 
     @property
@@ -306,13 +324,13 @@ class Vocab:
         return hash(self._identity())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.tokens, self.eos_ids)
+        return type(self), (self.tokens, self.eos_ids, self.names)
 
     def __repr__(self) -> str:
         return f"Vocab(size={self.size}, eos_ids={self.eos_ids}, fingerprint={self.fingerprint[:12]!r})"
 
-    def _identity(self) -> tuple[str, int, tuple[int, ...]]:
-        return self.fingerprint, self.size, self.eos_ids
+    def _identity(self) -> tuple[str, tuple[tuple[str, int], ...]]:
+        return self.fingerprint, tuple(self._native.names)
 
 
 @functools.cache
@@ -336,6 +354,14 @@ def _checked_pieces(tokens: Mapping[int, bytes | None] | Sequence[bytes | None])
             )
         pieces[token_id] = bytes(value) if value else None
     return pieces
+
+
+def _checked_names(names: Mapping[str, int]) -> dict[str, int]:
+    """The names given to :meth:`Vocab.from_bytes`, checked."""
+    for name in names:
+        if not isinstance(name, str) or not name or any("\ud800" <= c <= "\udfff" for c in name):
+            raise VocabError(f"names: a name is a text that is not empty, found {name!r}")
+    return {name: as_id(token_id, f"names[{name!r}]") for name, token_id in names.items()}
 
 
 def _byte_ranges(values: Sequence[int]) -> str:

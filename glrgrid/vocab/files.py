@@ -89,7 +89,7 @@ def _add_tokens(table: Table, added: Any, file: Path) -> None:
             raise VocabError(f"{place}: {content!r} has id {known} in {table.where}; correct the file")
         if known is None and table.pieces.get(token_id) not in (None, content.encode("utf-8", "replace")):
             raise VocabError(f"{place}: id {token_id} is another token in {table.where}; correct the file")
-        table.ids[content] = token_id
+        table.ids[content] = table.added[content] = token_id
         if entry.get("special", True):
             table.special[content] = token_id
             table.pieces[token_id] = None

@@ -170,6 +170,8 @@ def _table(found: dict[str, Any], where: str) -> Table:
         else:
             raise VocabError(f"{where}: token {token_id}: there is no token type {kind}; the file is damaged")
         table.pieces[token_id] = piece
+        if kind == _USER_DEFINED:
+            table.added.setdefault(raw.decode("utf-8", "replace"), token_id)
         if kind == _CONTROL:
             table.special.setdefault(raw.decode("utf-8", "replace"), token_id)
     for name in _EOS_KEYS:

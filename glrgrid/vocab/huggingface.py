@@ -117,7 +117,7 @@ def _read_added(added: list[Any], owner: dict[int, str], table: Table, spelling:
             if token_id != next_id and not renumbered:
                 renumbered = f"{pointer}/id is {token_id}, but the tokenizers library would make it {next_id}"
             next_id += 1
-        table.ids[content] = token_id
+        table.ids[content] = table.added[content] = token_id
         if special or content in table.special:
             table.special[content] = token_id
             table.pieces[token_id] = None

@@ -92,7 +92,7 @@ def _slow(obj: Any, name: str) -> Table:
         if token_id in special:
             piece, table.special[text] = None, token_id
         elif token_id in added:
-            piece = text.encode()
+            piece, table.added[text] = text.encode(), token_id
         elif pieces is None:
             piece = byte_level(text)
         else:

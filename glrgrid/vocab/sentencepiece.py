@@ -69,6 +69,8 @@ def _read_piece(raw: bytes, start: int, end: int, table: Table) -> None:
             f"{table.where}: {place}: {name!r} is also piece {table.ids[name]}; every piece needs a text of its "
             f"own, so the file is damaged"
         )
+    if kind == _USER_DEFINED:
+        table.added[name] = token_id
     if kind == _CONTROL:
         table.special[name] = token_id
 

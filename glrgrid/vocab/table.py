@@ -70,6 +70,8 @@ class Table:
     """Ids by the text that configuration files may name them with."""
     special: dict[str, int] = field(default_factory=dict)
     """Those of them that are special tokens."""
+    added: dict[str, int] = field(default_factory=dict)
+    """Further tokens that grammars can name: those that were added to the model's own."""
     eos: list[int] = field(default_factory=list)
     """End-of-sequence ids that the tokenizer itself names."""
     configured_eos: list[int] | None = None
@@ -82,10 +84,19 @@ class Table:
         """The highest id + 1."""
         return max(self.pieces, default=-1) + 1
 
+    def names(self, width: int) -> dict[str, int]:
+        """Ids below ``width`` by the names that grammars can use for them; a name is Unicode text."""
+        names = (self.added | self.special).items()
+        return {
+            name: i for name, i in names if i < width and not any("\ud800" <= c <= "\udfff" for c in name)
+        }
 
-def finish(
-    table: Table, given: Iterable[int] | int | None, size: int | None
-) -> tuple[list[bytes | None], list[int]]:
+
+Finished = tuple[list[bytes | None], list[int], dict[str, int]]
+"""What each id spells, end-of-sequence ids, and ids by name."""
+
+
+def finish(table: Table, given: Iterable[int] | int | None, size: int | None) -> Finished:
     """Settle width and end-of-sequence ids."""
     if not table.pieces:
         raise VocabError(f"{table.where}: there are no tokens; pass a complete file")
@@ -93,7 +104,7 @@ def finish(
     if given is not None:
         eos = eos_list(given, "eos_ids")
         require_below(eos, width)
-        return lay_out(table.pieces, eos, width), eos
+        return lay_out(table.pieces, eos, width), eos, table.names(width)
     found = table.configured_eos
     if found is None:
         found = table.eos + [table.special[name] for name in EOS_NAMES if name in table.special]
@@ -106,7 +117,7 @@ def finish(
             VocabWarning,
             stacklevel=3,
         )
-    return lay_out(table.pieces, eos, width), eos
+    return lay_out(table.pieces, eos, width), eos, table.names(width)
 
 
 def lay_out(pieces: Mapping[int, bytes | None], eos: Iterable[int], width: int) -> list[bytes | None]:

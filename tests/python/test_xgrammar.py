@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import warnings
 from typing import Any
 
 import pytest
@@ -115,3 +116,86 @@ def test_texts_are_judged_alike(name: str) -> None:
         assert ours(mine, data) == theirs(other, data), data
         accepted += ours(mine, data)[1]
     assert accepted
+
+
+PLAIN = [b"a", b"b", b"<t>", b"</t>", b"ab", b"<", b"t", b">", b"/", b"!"]
+STOP = len(PLAIN)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", gg.VocabWarning)
+    TOKEN_VOCAB = gg.Vocab.from_bytes(PLAIN, eos_ids=STOP, names={"<t>": 2, "</t>": 3, "!": 9})
+TOKEN_COMPILER = xgrammar.GrammarCompiler(
+    xgrammar.TokenizerInfo([*PLAIN, b"<end>"], vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[STOP])
+)
+
+
+def token(value: int | str) -> dict[str, Any]:
+    return {"type": "token", "token": value}
+
+
+def between(begin: Any, content: dict[str, Any], end: Any) -> dict[str, Any]:
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
+
+
+ANY_TOKENS = {"type": "any_tokens"}
+A = {"type": "const_string", "value": "a"}
+SLASH = {"type": "const_string", "value": "/"}
+"""No token goes on after it: a free token is a whole one here, and there may be the rest of another."""
+TOKEN_FORMATS: dict[str, dict[str, Any]] = {
+    "one": token("<t>"),
+    "any": ANY_TOKENS,
+    "any but": {
+        "type": "sequence",
+        "elements": [{"type": "exclude_token", "exclude_tokens": [0, "</t>"]}, A],
+    },
+    "between tokens": between(token(2), ANY_TOKENS, token("</t>")),
+    "text between tokens": between(token(2), {"type": "any_text"}, token("</t>")),
+    "at most two": between("<t>", {**ANY_TOKENS, "max_tokens": 2}, token(3)),
+    "triggered": {
+        "type": "token_triggered_tags",
+        "trigger_tokens": ["<t>", 9],
+        "tags": [between(token(2), A, token(3)), between(token("!"), {"type": "any_text"}, "!")],
+    },
+    "triggered once": {
+        "type": "token_triggered_tags",
+        "trigger_tokens": [2],
+        "tags": [
+            between(token("<t>"), A, "</t>"),
+            between(token(2), {"type": "const_string", "value": "b"}, ""),
+        ],
+        "exclude_tokens": ["!"],
+        "at_least_one": True,
+        "stop_after_first": True,
+    },
+    "dispatch": {
+        "type": "token_dispatch",
+        "rules": [[2, SLASH], ["!", {"type": "regex", "pattern": "[ab]{2}/"}]],
+    },
+    "dispatch once": {"type": "token_dispatch", "rules": [[2, A]], "loop": False, "exclude_tokens": [3]},
+    "triggered between tokens": between(
+        token("!"), {"type": "token_dispatch", "rules": [[2, SLASH]], "exclude_tokens": [3]}, token("</t>")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOKEN_FORMATS)
+def test_token_masks_agree(name: str) -> None:
+    tag = json.dumps({"type": "structural_tag", "format": TOKEN_FORMATS[name]})
+    compiled = gg.compile(gg.Grammar.from_structural_tag(tag), TOKEN_VOCAB)
+    rng = random.Random(name)
+    for _ in range(60):
+        mine, other = (
+            gg.Matcher(compiled),
+            xgrammar.GrammarMatcher(TOKEN_COMPILER.compile_structural_tag(tag)),
+        )
+        taken: list[bytes] = []
+        for _ in range(8):
+            bitmask = xgrammar.allocate_token_bitmask(1, STOP + 1)
+            other.fill_next_token_bitmask(bitmask)
+            expected = [bool(int(bitmask[0, 0]) >> i & 1) for i in range(STOP + 1)]
+            assert mine.mask().tolist() == expected, taken
+            allowed = [i for i in range(STOP) if expected[i]]
+            if not allowed:
+                break
+            choice = rng.choice(allowed)
+            taken.append(PLAIN[choice])
+            assert mine.accept_token(choice) and other.accept_token(choice)

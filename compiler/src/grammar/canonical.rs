@@ -114,6 +114,17 @@ impl Writer {
             Expr::Class(ranges) => self.ranges("class", ranges),
             Expr::JsonClass(ranges) => self.ranges("jsonclass", ranges),
             Expr::ByteClass(ranges) => self.ranges("byteclass", ranges),
+            Expr::Tokens { negated, ranges, names } => {
+                self.format(format_args!("[\"tokens\",{negated},["));
+                self.list(ranges, |out, (low, high)| {
+                    out.format(format_args!("[{low},{high}]"));
+                });
+                self.raw("],[");
+                self.list(names, |out, name| {
+                    out.text(name);
+                });
+                self.raw("]]");
+            }
             Expr::Cat(parts) => self.nested("cat", parts),
             Expr::Alt(parts) => self.nested("alt", parts),
             Expr::And(parts) => self.nested("and", parts),

@@ -35,6 +35,22 @@ pub enum Expr {
     Not(Box<Expr>),
     /// What an automaton accepts; it begins in state 0, and with no states accepts nothing.
     Graph(Vec<GraphState>),
+    /// Exactly one token, of some ids or of all others, as a symbol of its own; only a whole terminal.
+    Tokens {
+        /// Whether it is the ids that are left out.
+        negated: bool,
+        /// First and last ids.
+        ranges: Vec<(u32, u32)>,
+        /// Names of ids that were not looked up in a vocabulary.
+        names: Vec<String>,
+    },
+}
+
+impl Expr {
+    /// Whether it is a token terminal's, which no bytes match.
+    pub fn is_token(&self) -> bool {
+        matches!(self, Expr::Tokens { .. })
+    }
 }
 
 /// A state of an [`Expr::Graph`].
@@ -72,8 +88,8 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
             _ => Err(format!("{v} is not a number up to {max} in expression {tag:?}")),
         }
     };
-    let ranges = |max: u64| -> Result<Vec<(u32, u32)>, String> {
-        list(1)?
+    let ranges = |i: usize, max: u64| -> Result<Vec<(u32, u32)>, String> {
+        list(i)?
             .iter()
             .map(|r| match r.as_array().map(Vec::as_slice) {
                 Some([lo, hi]) => match (number(lo, max)?, number(hi, max)?) {
@@ -89,9 +105,9 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
         "lit" => Expr::Bytes(arg(1)?.as_str().ok_or("literal is not a string")?.as_bytes().to_vec()),
         "fold" => Expr::Fold(arg(1)?.as_str().ok_or("folded literal is not a string")?.as_bytes().to_vec()),
         "bytes" => Expr::Bytes(list(1)?.iter().map(|v| number(v, 255).map(|b| b as u8)).collect::<Result<_, _>>()?),
-        "class" => Expr::Class(ranges(0x10FFFF)?),
-        "jsonclass" => Expr::JsonClass(ranges(0x10FFFF)?),
-        "byteclass" => Expr::ByteClass(ranges(255)?.into_iter().map(|(l, h)| (l as u8, h as u8)).collect()),
+        "class" => Expr::Class(ranges(1, 0x10FFFF)?),
+        "jsonclass" => Expr::JsonClass(ranges(1, 0x10FFFF)?),
+        "byteclass" => Expr::ByteClass(ranges(1, 255)?.into_iter().map(|(l, h)| (l as u8, h as u8)).collect()),
         "cat" => Expr::Cat(children()?),
         "alt" => Expr::Alt(children()?),
         "and" => Expr::And(children()?),
@@ -121,6 +137,13 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
                 _ => Err(format!("a state is not a flag and a list of edges in expression {tag:?}")),
             };
             Expr::Graph(states.iter().map(state).collect::<Result<_, _>>()?)
+        }
+        "tokens" if depth > 0 => return Err("a token is a whole terminal, not a part of one".into()),
+        "tokens" => {
+            let negated = arg(1)?.as_bool().ok_or("argument 1 of expression \"tokens\" is not true or false")?;
+            let name = |name: &Value| name.as_str().map(str::to_owned).ok_or("the name of a token is not a string");
+            let names = list(3)?.iter().map(name).collect::<Result<_, _>>()?;
+            Expr::Tokens { negated, ranges: ranges(2, u64::from(u32::MAX))?, names }
         }
         other => return Err(format!("unknown expression tag {other:?}")),
     })

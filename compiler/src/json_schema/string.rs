@@ -178,7 +178,7 @@ fn body(decoded: &Expr, spelling: Spelling) -> Result<Expr, Reason> {
             Err(_) => return Err(Reason("a string language holds bytes that are no UTF-8".into())),
         },
         Expr::Class(ranges) => class(ranges, spelling),
-        Expr::ByteClass(_) | Expr::JsonClass(_) | Expr::Fold(_) => {
+        Expr::ByteClass(_) | Expr::JsonClass(_) | Expr::Fold(_) | Expr::Tokens { .. } => {
             return Err(Reason("a string language holds what is no class of code points".into()));
         }
         Expr::Cat(parts) => Expr::Cat(all(parts)?),
@@ -289,7 +289,7 @@ fn lengths(expr: &Expr) -> (u64, Option<u64>) {
             };
             parts.iter().map(lengths).fold((0, None), both)
         }
-        Expr::Not(_) | Expr::Graph(_) => (0, None),
+        Expr::Not(_) | Expr::Graph(_) | Expr::Tokens { .. } => (0, None),
     }
 }
 

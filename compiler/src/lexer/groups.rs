@@ -4,7 +4,7 @@
 //! state on top when it starts, with the ignored and the reject terminals (of the parts these belong to): states with equal rows share a lexer, and rows
 //! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
-use super::{DEAD, LexerDfa, LexerError, LexerLimits, sharing};
+use super::{DEAD, LexerDfa, LexerError, LexerLimits, Symbols, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
 use crate::lr::LrTable;
@@ -72,8 +72,10 @@ impl Groups {
 pub struct GroupedDfa {
     /// Byte to class, common to all groups.
     pub byte_class: [u8; 256],
-    /// Number of classes.
+    /// Number of classes, those of bytes first, then the symbols.
     pub class_count: usize,
+    /// How many of them are symbols.
+    pub symbols: usize,
     /// `[state * class_count + class]` → state, or [`DEAD`].
     pub next: Vec<u32>,
     /// Set of candidates of each state, of which number 0 is empty: for states that do not accept.
@@ -91,8 +93,8 @@ impl GroupedDfa {
     ///
     /// # Errors
     /// [`LexerError`] if it cannot be built.
-    pub fn basic(terminals: &[Terminal], limits: &LexerLimits) -> Result<Self, LexerError> {
-        Self::build(terminals, &[(0..terminals.len() as u32).collect()], limits)
+    pub fn basic(terminals: &[Terminal], symbols: &Symbols, limits: &LexerLimits) -> Result<Self, LexerError> {
+        Self::build(terminals, &[(0..terminals.len() as u32).collect()], symbols, limits)
     }
 
     /// The lexers of the rows, `shared` where that is exact. Where shared ones grow large, each distinct row has its own.
@@ -102,6 +104,7 @@ impl GroupedDfa {
     pub fn contextual(
         terminals: &[Terminal],
         table: &LrTable,
+        symbols: &Symbols,
         shared: bool,
         limits: &LexerLimits,
     ) -> Result<(Groups, Self), LexerError> {
@@ -111,16 +114,21 @@ impl GroupedDfa {
             ..limits.clone()
         };
         let groups = Groups::contextual(terminals, table, shared);
-        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, &small) {
+        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small) {
             return Ok((groups, dfa));
         }
         let groups = if shared { Groups::contextual(terminals, table, false) } else { groups };
-        let dfa = Self::build(terminals, &groups.members, limits)?;
+        let dfa = Self::build(terminals, &groups.members, symbols, limits)?;
         Ok((groups, dfa))
     }
 
     /// Build the lexer of each group, candidates resolved by rank.
-    fn build(terminals: &[Terminal], groups: &[Vec<TerminalId>], limits: &LexerLimits) -> Result<Self, LexerError> {
+    fn build(
+        terminals: &[Terminal],
+        groups: &[Vec<TerminalId>],
+        symbols: &Symbols,
+        limits: &LexerLimits,
+    ) -> Result<Self, LexerError> {
         let left = AtomicUsize::new(limits.max_dfa_states);
         let parts = parallel::map(groups, |members| {
             let part = LexerDfa::build(terminals, members, true, limits)?;
@@ -145,6 +153,7 @@ impl GroupedDfa {
         let mut out = GroupedDfa {
             byte_class,
             class_count: sample.len(),
+            symbols: symbols.len(),
             next: Vec::new(),
             cand: Vec::new(),
             cand_sets: vec![Box::default()],
@@ -165,6 +174,7 @@ impl GroupedDfa {
             out.cand_sets.extend_from_slice(&part.cand_sets[1..]);
             out.group.resize(out.cand.len(), group as u32);
         }
+        out.add_symbols(groups, symbols);
         Ok(out)
     }
 

@@ -30,6 +30,7 @@ mod minimize;
 mod nfa;
 mod separability;
 mod sharing;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod utf8;
@@ -40,6 +41,7 @@ pub use cuts::Cut;
 pub(crate) use cuts::{find as find_cuts, shortest_text};
 pub use groups::{GroupedDfa, Groups};
 pub use separability::{Findings, Report, build_watched};
+pub use symbols::Symbols;
 pub use watched::{
     Alternative, DEAD_ENTRY, Emission, Entry, NONE, TermSet, TermSets, TerminalFacts, TooManyStates, WatchedLexer,
 };
@@ -89,6 +91,28 @@ pub enum LexerError {
     EmptyLanguage {
         /// The terminal's name.
         terminal: String,
+    },
+    /// A token id beyond the vocabulary.
+    #[error("terminal {terminal:?} names token {id}, but the vocabulary has ids 0 to {max}")]
+    TokenRange {
+        /// The terminal's name.
+        terminal: String,
+        /// The id.
+        id: u64,
+        /// The largest valid id.
+        max: u64,
+    },
+    /// A name that was not looked up in the vocabulary.
+    #[error("terminal {terminal:?} names a token by a name that was not resolved to an id")]
+    UnresolvedToken {
+        /// The terminal's name.
+        terminal: String,
+    },
+    /// More kinds of tokens than are addressed.
+    #[error("the token terminals tell more than {limit} kinds of tokens apart; let them share ranges of ids")]
+    TooManySymbols {
+        /// The limit.
+        limit: usize,
     },
     /// A bounded repeat whose copies do not fit.
     #[error(
@@ -181,7 +205,8 @@ pub struct LexerDfa {
 }
 
 impl LexerDfa {
-    /// Build the automaton of the terminals `members`, which index `terminals`; order and repetition do not matter.
+    /// Build the automaton of the terminals `members`, which index `terminals`; order and repetition do not matter. No bytes
+    /// match token terminals, which are left out.
     ///
     /// With `resolve_ranks` a state keeps only the accepting terminals of the highest [`Terminal::rank`], otherwise all.
     ///
@@ -199,6 +224,7 @@ impl LexerDfa {
         let mut members = members.to_vec();
         members.sort_unstable();
         members.dedup();
+        members.retain(|&t| !terminals[t as usize].expr.is_token());
         let mut words = Words::new(limits);
         let mut patterns: Vec<(TerminalId, Vec<&Expr>)> = Vec::with_capacity(members.len());
         for &id in &members {

@@ -329,6 +329,8 @@ impl<'a> Builder<'a> {
                 Fragment::from_dfa(&minimize(dfa)).map(|f| Node::fragment(Rc::new(f)))
             }
             Expr::Graph(states) => self.lower_graph(states, depth)?,
+            // No bytes.
+            Expr::Tokens { .. } => None,
         })
     }
 

@@ -116,7 +116,8 @@ impl<'t> Pairs<'t> {
         let mut pairs = Pairs { terminals, disturbs, wide, work: MAX_WORK };
         let mut words: Vec<(TerminalId, Vec<u8>)> = Vec::new();
         let mut automata: Vec<Automaton> = Vec::new();
-        for t in bits::iter(used) {
+        // One token is the beginning of no other terminal, and token terminals have no ranks: they disturb nothing.
+        for t in bits::iter(used).filter(|&t| !terminals[t as usize].expr.is_token()) {
             let mut word = Vec::new();
             if only_word(&terminals[t as usize].expr, &mut word) {
                 words.push((t, word));

@@ -134,6 +134,7 @@ impl<'a> Naive<'a> {
                 let matched = self.ends(part, from);
                 (from..=self.text.len()).filter(|end| !matched.contains(end)).collect()
             }
+            Expr::Tokens { .. } => BTreeSet::new(),
             Expr::Graph(states) => {
                 let mut reached: Vec<(u32, usize)> = if states.is_empty() { Vec::new() } else { vec![(0, from)] };
                 let mut done = 0;

@@ -105,8 +105,10 @@ pub const DEAD_ENTRY: u32 = 0;
 pub struct WatchedLexer {
     /// Byte to class.
     pub byte_class: [u8; 256],
-    /// Number of classes.
+    /// Number of classes, those of bytes first, then the symbols.
     pub classes: usize,
+    /// How many of them are symbols.
+    pub symbols: usize,
     /// Entry of each state and class.
     pub steps: Vec<u32>,
     /// Entries; [`DEAD_ENTRY`] is empty.
@@ -147,9 +149,19 @@ impl WatchedLexer {
         &self.entries[self.entry_id(state, byte) as usize]
     }
 
+    /// Entry of a state and class.
+    pub fn entry_of_class(&self, state: u32, class: usize) -> &Entry {
+        &self.entries[self.steps[state as usize * self.classes + class] as usize]
+    }
+
     /// Id of the entry of a state and byte.
     pub fn entry_id(&self, state: u32, byte: u8) -> u32 {
         self.steps[state as usize * self.classes + self.byte_class[byte as usize] as usize]
+    }
+
+    /// Classes of bytes.
+    pub fn byte_classes(&self) -> usize {
+        self.classes - self.symbols
     }
 }
 
@@ -207,7 +219,7 @@ pub(super) struct Raw<'a> {
     /// Number of each DFA state without watchers, or `NONE`.
     plain: Vec<u32>,
     /// First state that each state was met from, with the byte class: gives a shortest text.
-    met: Vec<(u32, u8)>,
+    met: Vec<(u32, u16)>,
     watchers: Watchers,
     /// All steps; the first one is dead.
     steps: Vec<RawStep>,
@@ -405,7 +417,7 @@ impl<'a> Raw<'a> {
         Ok(raw)
     }
 
-    fn state(&mut self, q: u32, watchers: u32, from: (u32, u8)) -> u32 {
+    fn state(&mut self, q: u32, watchers: u32, from: (u32, u16)) -> u32 {
         let next = self.states.len() as u32;
         let id = if watchers == UNWATCHED {
             match &mut self.plain[q as usize] {
@@ -490,7 +502,7 @@ impl<'a> Raw<'a> {
         if let Some(&step) = known.others.get(&key) {
             return step;
         }
-        let from = (x, class as u8);
+        let from = (x, class as u16);
         let step = if goes_on {
             let goes = self.arrive(to, watchers, from);
             (self.new_step(goes, SmallVec::new()), false)
@@ -516,7 +528,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The step from a state that accepts to one that does not, or to none.
-    fn step_at_end(&mut self, q: u32, class: usize, watchers: u32, from: (u32, u8)) -> u32 {
+    fn step_at_end(&mut self, q: u32, class: usize, watchers: u32, from: (u32, u16)) -> u32 {
         let longer = self.delta(q, class);
         let main = longer.map_or(Goes::Dead, |p| self.arrive(p, watchers, from));
         let watchers = longer.map_or(watchers, |p| self.watchers.with(watchers, p));
@@ -535,7 +547,7 @@ impl<'a> Raw<'a> {
     }
 
     /// What it means to come to a DFA state inside a lexeme.
-    fn arrive(&mut self, p: u32, watchers: u32, from: (u32, u8)) -> Goes {
+    fn arrive(&mut self, p: u32, watchers: u32, from: (u32, u16)) -> Goes {
         if bits::is_empty(&self.unwatched[p as usize]) {
             return Goes::Dead;
         }
@@ -672,8 +684,11 @@ impl<'a> Raw<'a> {
         let mut text = Vec::new();
         while x != 0 {
             let (from, class) = self.met[x as usize];
-            let bytes = (0..=255u8).filter(|&b| self.dfa.byte_class[b as usize] == class);
-            text.extend(bytes.min_by_key(|b| (!b.is_ascii_graphic(), *b)));
+            let bytes = (0..=255u8).filter(|&b| u16::from(self.dfa.byte_class[b as usize]) == class);
+            match bytes.min_by_key(|b| (!b.is_ascii_graphic(), *b)) {
+                Some(byte) => text.push(byte),
+                None => text.extend(b"<token>".iter().rev()),
+            }
             x = from;
         }
         text.reverse();
@@ -694,6 +709,7 @@ impl<'a> Raw<'a> {
             out: WatchedLexer {
                 byte_class: self.dfa.byte_class,
                 classes: self.dfa.class_count,
+                symbols: self.dfa.symbols,
                 steps: Vec::new(),
                 entries: vec![Entry::new()],
                 cand: Vec::new(),

@@ -5,7 +5,7 @@ mod tokens;
 pub(crate) use tokens::Collector;
 
 use crate::bits;
-use crate::lexer::NONE;
+use crate::lexer::{NONE, Symbols};
 use crate::parallel;
 use crate::parser_dwa::{NEVER, Verdicts};
 use crate::terminal_dwa::{Group, Piece, Recipe, Segment, TerminalDwa};
@@ -13,6 +13,7 @@ use crate::vocab::{ByteSet, Trie};
 use dwa_runtime::supply::TokenSet;
 use dwa_runtime::{END_VERDICT, GROUP_ENDS, TableData};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A dense row that differs from an earlier one in fewer words than this is stored as the difference.
 const DELTA_WORDS: usize = 1500;
@@ -40,7 +41,13 @@ struct Writer<'a> {
 }
 
 /// Write sources, runs and recipes into `out`.
-pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: usize, out: &mut TableData) {
+pub fn write(
+    terminal: &TerminalDwa,
+    verdicts: &Verdicts,
+    (trie, symbols): (&Trie, &Arc<Symbols>),
+    words: usize,
+    out: &mut TableData,
+) {
     out.run_start.push(0);
     out.source_start.push(0);
     out.group_start.push(0);
@@ -51,7 +58,7 @@ pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: us
         trie,
         of_class: &verdicts.of_class,
         verdict_words,
-        collector: Collector::new(words),
+        collector: Collector::new(words, symbols),
         dense_ids: FxHashMap::default(),
         dense_rows: Vec::new(),
         run_ids: FxHashMap::default(),
@@ -61,8 +68,9 @@ pub fn write(terminal: &TerminalDwa, verdicts: &Verdicts, trie: &Trie, words: us
         piece_masks: FxHashMap::default(),
         out,
     };
-    let of_partition =
-        |partition: &Vec<Segment>| SourceRows::new(partition, &verdicts.of_class, verdict_words, trie, words);
+    let of_partition = |partition: &Vec<Segment>| {
+        SourceRows::new(partition, &verdicts.of_class, verdict_words, trie, Collector::new(words, symbols))
+    };
     for source in parallel::map(&terminal.partitions, of_partition) {
         writer.source(source);
     }
@@ -80,7 +88,13 @@ struct SourceRows {
 }
 
 impl SourceRows {
-    fn new(partition: &[Segment], of_class: &[u32], verdict_words: usize, trie: &Trie, words: usize) -> Self {
+    fn new(
+        partition: &[Segment],
+        of_class: &[u32],
+        verdict_words: usize,
+        trie: &Trie,
+        mut collector: Collector,
+    ) -> Self {
         crate::control::check();
         let mut by_verdict: Vec<(u32, u32, u32)> = partition
             .iter()
@@ -88,7 +102,6 @@ impl SourceRows {
             .filter(|&(verdict, ..)| verdict != NEVER)
             .collect();
         by_verdict.sort_unstable();
-        let mut collector = Collector::new(words);
         let tokens = |class: &[(u32, u32, u32)]| {
             collector.add(trie, class.iter().map(|&(_, lo, hi)| (lo, hi)));
             (class[0].0, collector.take())

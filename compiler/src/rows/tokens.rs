@@ -1,7 +1,9 @@
 //! Token sets as bitmask words.
 
+use crate::lexer::Symbols;
 use crate::vocab::Trie;
 use dwa_runtime::supply::TokenSet;
+use std::sync::Arc;
 
 /// A set that touches more bitmask words than this gets a dense row: there, both forms take about the same time.
 const DENSE_WORDS: usize = 2000;
@@ -13,21 +15,35 @@ pub(crate) struct Collector {
     row: Vec<u32>,
     /// Words of it that are not zero.
     touched: Vec<u16>,
+    /// What stands for the token indices behind those of the vocabulary.
+    symbols: Arc<Symbols>,
 }
 
 impl Collector {
     /// For rows of so many words.
-    pub fn new(words: usize) -> Self {
-        Collector { row: vec![0; words], touched: Vec::new() }
+    pub fn new(words: usize, symbols: &Arc<Symbols>) -> Self {
+        Collector { row: vec![0; words], touched: Vec::new(), symbols: Arc::clone(symbols) }
     }
 
     /// Add all ids of these tokens.
     pub fn add(&mut self, trie: &Trie, intervals: impl Iterator<Item = (u32, u32)>) {
+        let tokens = trie.token_count();
         for (lo, hi) in intervals {
+            if lo as usize >= tokens {
+                (lo as usize..hi as usize).for_each(|token| self.add_symbol(token - tokens));
+                continue;
+            }
             let ids = trie.id_start[lo as usize] as usize..trie.id_start[hi as usize] as usize;
             for &id in &trie.ids[ids] {
                 self.add_bits((id / 32) as u16, 1 << (id % 32));
             }
+        }
+    }
+
+    fn add_symbol(&mut self, symbol: usize) {
+        let symbols = Arc::clone(&self.symbols);
+        for id in symbols.ids[symbol].iter().flat_map(|&(lo, hi)| lo..hi) {
+            self.add_bits((id / 32) as u16, 1 << (id % 32));
         }
     }
 

@@ -49,7 +49,8 @@ impl Horizons {
             let before = count;
             for x in (0..n).filter(|&x| members[class[x] as usize] > 1).collect::<Vec<_>>() {
                 crate::control::check();
-                let steps = &lexer.steps[x * lexer.classes..][..lexer.classes];
+                // Below a node there are bytes only.
+                let steps = &lexer.steps[x * lexer.classes..][..lexer.byte_classes()];
                 let key = (class[x], steps.iter().map(|&entry| entry_class[entry as usize]).collect());
                 class[x] = *ids.entry(key).or_insert_with_key(|&(old, _)| {
                     // The first part of a class keeps its number.

@@ -6,7 +6,7 @@
 //! identifier: a state names another state's partition as its base, and lists the tokens that differ.
 
 use super::outcomes::Outcomes;
-use super::walk::{Classes, From, Segment, Walker};
+use super::walk::{Branches, Classes, From, Segment, Walker};
 use crate::config::Config;
 use crate::control;
 use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
@@ -146,7 +146,7 @@ impl Builder {
             .first_bytes()
             .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
             .collect();
-        let mut classes = vec![FirstClass::default(); lexer.classes];
+        let mut classes = vec![FirstClass::default(); lexer.byte_classes()];
         for f in &first {
             let class = &mut classes[lexer.byte_class[f.byte as usize] as usize];
             class.height = trie.height[f.child as usize].max(class.height);
@@ -270,8 +270,10 @@ impl Builder {
         let lexer = Arc::clone(&self.walker.lexer);
         if let Some(group) = lexer.starts.iter().position(|&start| start == x) {
             let pieces = vec![Piece { partition: self.boundary_of(group as u32), bytes: None }];
-            let groups = vec![Group { emit: NONE, pieces, ends: true }];
-            return Recipe { groups, ..Recipe::default() };
+            let mut recipe = Recipe::default();
+            self.symbols(From::Boundary, x, &mut recipe);
+            recipe.groups = vec![Group { emit: NONE, pieces, ends: true }];
+            return recipe;
         }
         let mut groups = Groups::default();
         // Byte classes that do something of their own, and the first bytes in them.
@@ -300,6 +302,7 @@ impl Builder {
             Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
             None => self.on_its_own(x, &rest, &mut groups, &mut recipe),
         }
+        self.symbols(From::Lexeme, x, &mut recipe);
         // The end of input is decided by the stacks as they are, or after what the lexeme would be if it ended here.
         if lexer.live[x as usize] == NONE {
             groups.get(NONE).ends = true;
@@ -318,6 +321,20 @@ impl Builder {
         }
         recipe.groups = groups.finish();
         recipe
+    }
+
+    /// Add the tokens that are read as one symbol; as token indices they come after all others.
+    fn symbols(&mut self, from: From, x: u32, recipe: &mut Recipe) {
+        let lexer = Arc::clone(&self.walker.lexer);
+        let first = self.walker.trie.token_count() as u32;
+        for (token, class) in (first..).zip(lexer.byte_classes()..lexer.classes) {
+            let mut branches = Branches::new();
+            self.walker.step(from, &Walker::start(x), class, &mut branches);
+            if !branches.is_empty() {
+                let classes = self.walker.classes(from, &branches);
+                recipe.own.push(Difference { lo: token, hi: token + 1, classes });
+            }
+        }
     }
 
     /// The base that does the same as `x` for most tokens.
@@ -352,7 +369,7 @@ impl Builder {
         let lexer = Arc::clone(&self.walker.lexer);
         let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
         let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
-        let same: Vec<bool> = (0..lexer.classes).map(|c| self.bases[base].does[c] == self.does(x, c)).collect();
+        let same: Vec<bool> = (0..self.classes.len()).map(|c| self.bases[base].does[c] == self.does(x, c)).collect();
         for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
             let own = |lo, hi, classes: Classes| {
                 recipe.own.push(Difference { lo, hi, classes });

@@ -121,12 +121,12 @@ impl Walker {
 
     /// Byte classes under which a state stays as it is and emits nothing.
     pub fn classes_staying(&self, x: u32) -> impl Iterator<Item = usize> + '_ {
-        let steps = &self.lexer.steps[x as usize * self.lexer.classes..][..self.lexer.classes];
+        let steps = &self.lexer.steps[x as usize * self.lexer.classes..][..self.lexer.byte_classes()];
         let stays = move |entry: u32| match &self.lexer.entries[entry as usize][..] {
             [only] => only.emit == [NONE; 2] && only.next == x,
             _ => false,
         };
-        (0..self.lexer.classes).filter(move |&class| stays(steps[class]))
+        (0..steps.len()).filter(move |&class| stays(steps[class]))
     }
 
     fn stays(&self, x: u32) -> &Stays {
@@ -169,12 +169,12 @@ impl Walker {
         }
     }
 
-    /// The branches after a byte.
-    pub fn step(&mut self, from: From, branches: &Branches, byte: u8, out: &mut Branches) {
+    /// The branches after a byte of a class, or a symbol.
+    pub fn step(&mut self, from: From, branches: &Branches, class: usize, out: &mut Branches) {
         out.clear();
         for at in branches {
             if let [x] = at.states[..]
-                && let [only] = &self.lexer.entry(x, byte)[..]
+                && let [only] = &self.lexer.entry_of_class(x, class)[..]
                 && only.emit == [NONE; 2]
             {
                 let to = At { states: SmallVec::from_elem(only.next, 1), ..at.clone() };
@@ -183,7 +183,7 @@ impl Walker {
                 }
                 continue;
             }
-            self.step_any(from, at, byte, out);
+            self.step_any(from, at, class, out);
         }
     }
 
@@ -191,7 +191,7 @@ impl Walker {
     ///
     /// States side by side differ in their group alone. So states that emit may only go on together where each leads to the
     /// same states: one may leave a watcher behind that another does not, and that depends on the groups settled here.
-    fn step_any(&mut self, from: From, at: &At, byte: u8, out: &mut Branches) {
+    fn step_any(&mut self, from: From, at: &At, class: usize, out: &mut Branches) {
         #[derive(Default)]
         struct Way {
             /// Sets emitted that leave a trace, and the last one emitted.
@@ -205,7 +205,7 @@ impl Walker {
         let mut ways: Vec<Way> = Vec::new();
         for &x in &at.states {
             let mut own: SmallVec<[Way; 2]> = SmallVec::new();
-            for alternative in self.lexer.entry(x, byte) {
+            for alternative in self.lexer.entry_of_class(x, class) {
                 let mut way = Way { last: at.last, from: SmallVec::from_elem(x, 1), ..Way::default() };
                 for emission in alternative.emit.into_iter().filter(|&e| e != NONE) {
                     let emission = self.lexer.emissions[emission as usize];
@@ -333,6 +333,11 @@ impl Walker {
         }
     }
 
+    /// Class of the byte that leads to a node.
+    fn class(&self, node: u32) -> usize {
+        usize::from(self.lexer.byte_class[usize::from(self.trie.byte[node as usize])])
+    }
+
     /// Walk the subtree of `child`, a child of the root, from lexer state `x`; `record` gets each interval of tokens with
     /// outcomes, in ascending order.
     pub fn walk(&mut self, from: From, x: u32, child: u32, mut record: impl FnMut(u32, u32, Classes)) {
@@ -347,7 +352,7 @@ impl Walker {
             }
             let (above, here) = levels.split_at_mut(depth);
             let (above, here) = (&above[depth - 1], &mut here[0]);
-            self.step(from, above, self.trie.byte[node as usize], here);
+            self.step(from, above, self.class(node), here);
             if here.is_empty() {
                 node = self.trie.end[node as usize];
             } else if self.stays_below(node, here) {
@@ -389,8 +394,9 @@ impl Walker {
                 node = self.trie.end[node as usize];
                 continue;
             }
-            self.step(From::Lexeme, &above.0, byte, &mut here.0);
-            self.step(From::Lexeme, &above.1, byte, &mut here.1);
+            let class = self.class(node);
+            self.step(From::Lexeme, &above.0, class, &mut here.0);
+            self.step(From::Lexeme, &above.1, class, &mut here.1);
             let (mine, theirs) = (&here.0, &here.1);
             let tokens = self.trie.tokens_of(node);
             if mine == theirs || self.same_below(node, mine, theirs) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// First bytes of a saved vocabulary.
 pub const MAGIC: &[u8; 8] = b"glrgridv";
-const FORMAT: Format = Format { magic: *MAGIC, version: 1 };
+const FORMAT: Format = Format { magic: *MAGIC, version: 2 };
 const SECTIONS: &[&str] = &[
     "starts",
     "bytes",
@@ -26,15 +26,32 @@ const SECTIONS: &[&str] = &[
     "utf8_below",
     "ids",
     "id_start",
+    "name_ids",
+    "name_start",
+    "names",
 ];
 
-/// Lay a vocabulary and its trie out as a file.
-pub fn write(vocab: &Vocab, trie: &Trie) -> Vec<u8> {
+/// Ids by name, ascending.
+pub type Names = Vec<(String, u32)>;
+
+/// Lay a vocabulary, its trie and the names of tokens out as a file.
+pub fn write(vocab: &Vocab, trie: &Trie, names: &[(String, u32)]) -> Vec<u8> {
     fn section<T: bytemuck::NoUninit>(values: &[T]) -> (Vec<u8>, u32) {
         (bytemuck::cast_slice(values).to_vec(), size_of::<T>() as u32)
     }
     let (starts, bytes, eos_ids) = vocab.arrays();
-    let header = Header { vocab: *vocab.fingerprint(), vocab_size: vocab.size() as u64, grammar: [0; 32] };
+    let name_ids: Vec<u32> = names.iter().map(|(_, id)| *id).collect();
+    let text: String = names.iter().map(|(name, _)| name.as_str()).collect();
+    let mut name_start = vec![0u32];
+    name_start.extend(names.iter().scan(0, |end, (name, _)| {
+        *end += name.len() as u32;
+        Some(*end)
+    }));
+    let header = Header {
+        vocab: *vocab.fingerprint(),
+        vocab_size: vocab.size() as u64,
+        grammar: hash(&name_ids, &name_start, &text),
+    };
     let sections = [
         section(starts),
         section(bytes),
@@ -48,15 +65,27 @@ pub fn write(vocab: &Vocab, trie: &Trie) -> Vec<u8> {
         section(&trie.utf8_below),
         section(&trie.ids),
         section(&trie.id_start),
+        section(&name_ids),
+        section(&name_start),
+        section(text.as_bytes()),
     ];
     artifact::write(FORMAT, &header, &sections)
+}
+
+/// What a file has in the place of a grammar's fingerprint.
+fn hash(ids: &[u32], start: &[u32], text: &str) -> [u8; 32] {
+    let mut hash = blake3::Hasher::new();
+    hash.update(bytemuck::cast_slice(ids));
+    hash.update(bytemuck::cast_slice(start));
+    hash.update(text.as_bytes());
+    *hash.finalize().as_bytes()
 }
 
 /// Use a file where it lies.
 ///
 /// # Errors
 /// [`VocabError`] if it is damaged or of another version.
-pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie), VocabError> {
+pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Names), VocabError> {
     let (header, sections) = artifact::read(FORMAT, buffer, SECTIONS).map_err(|e| saved(problem(&e)))?;
     let mut sections = Views { buffer, sections: sections.into_iter() };
     let vocab = Vocab::from_arrays(sections.next()?, sections.next()?, sections.next()?)?;
@@ -78,7 +107,26 @@ pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie), VocabError> {
     if !trie.is_of(&vocab) {
         return Err(saved("has a trie that is not the one of its tokens".into()));
     }
-    Ok((vocab, trie))
+    let (ids, start, text) = (sections.next::<u32>()?, sections.next::<u32>()?, sections.next::<u8>()?);
+    let names = names(&ids, &start, &text, vocab.size());
+    let text = std::str::from_utf8(&text).unwrap_or_default();
+    match names.filter(|_| header.grammar == hash(&ids, &start, text)) {
+        Some(names) => Ok((vocab, trie, names)),
+        None => Err(saved("has names of tokens that contradict each other".into())),
+    }
+}
+
+fn names(ids: &[u32], start: &[u32], text: &[u8], size: usize) -> Option<Names> {
+    let text = std::str::from_utf8(text).ok()?;
+    if start.len() != ids.len() + 1 || start[0] != 0 || start[ids.len()] as usize != text.len() {
+        return None;
+    }
+    let name = |(range, &id): (&[u32], &u32)| {
+        let name = text.get(range[0] as usize..range[1] as usize)?;
+        ((id as usize) < size).then(|| (name.to_owned(), id))
+    };
+    let names: Names = start.windows(2).zip(ids).map(name).collect::<Option<_>>()?;
+    names.windows(2).all(|pair| pair[0].0 < pair[1].0).then_some(names)
 }
 
 /// Views of the sections, one after the other.
@@ -122,24 +170,28 @@ mod tests {
         Vocab::new(&texts, &[2]).unwrap()
     }
 
-    fn reread(bytes: &[u8]) -> Result<(Vocab, Trie), VocabError> {
+    fn saved(vocab: &Vocab) -> Vec<u8> {
+        write(vocab, &Trie::new(vocab), &[("<a>".into(), 2), ("<b>".into(), 0)])
+    }
+
+    fn reread(bytes: &[u8]) -> Result<(Vocab, Trie, Names), VocabError> {
         read(&Arc::new(Buffer::from_bytes(bytes)))
     }
 
     #[test]
     fn what_was_written_is_read() {
         let vocab = sample();
-        let bytes = write(&vocab, &Trie::new(&vocab));
-        let (again, trie) = reread(&bytes).unwrap();
+        let bytes = saved(&vocab);
+        let (again, trie, names) = reread(&bytes).unwrap();
         assert_eq!(again.fingerprint(), vocab.fingerprint());
         assert_eq!(again.arrays(), vocab.arrays());
-        assert_eq!(write(&again, &trie), bytes);
+        assert_eq!(write(&again, &trie, &names), bytes);
     }
 
     #[test]
     fn every_damaged_byte_and_every_length_is_noticed() {
         let vocab = sample();
-        let bytes = write(&vocab, &Trie::new(&vocab));
+        let bytes = saved(&vocab);
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
@@ -152,7 +204,7 @@ mod tests {
     #[test]
     fn every_changed_element_is_noticed() {
         let vocab = sample();
-        let bytes = write(&vocab, &Trie::new(&vocab));
+        let bytes = saved(&vocab);
         let buffer = Buffer::from_bytes(&bytes);
         let (header, sections) = artifact::read(FORMAT, &buffer, SECTIONS).unwrap();
         let original: Vec<(Vec<u8>, u32)> =
@@ -181,12 +233,12 @@ mod tests {
     #[test]
     fn errors_say_what_is_wrong() {
         let vocab = sample();
-        let bytes = write(&vocab, &Trie::new(&vocab));
+        let bytes = saved(&vocab);
         let mut other = bytes.clone();
         other[8] = 9;
         for (file, expected) in [
             (&b"glrgrid\0"[..], "is of another kind"),
-            (&other[..], "has version 9, this release reads 1"),
+            (&other[..], "has version 9, this release reads 2"),
             (&bytes[..200], "is truncated or padded"),
         ] {
             let error = reread(file).unwrap_err().to_string();

@@ -7,10 +7,12 @@ use dwa_runtime::artifact::{self, Buffer, Header};
 use dwa_runtime::{Compiled, Matcher, MatcherError, Opened, Vocab};
 use std::sync::Arc;
 
-/// Name, grammar and texts to decode of each artifact. `groups` is lexed by context; `watchers` needs backtracking.
-pub const GRAMMARS: [(&str, &str, &[&[u8]]); 3] = [
+/// Name, grammar and texts to decode of each artifact. `groups` is lexed by context; `watchers` needs backtracking; `tokens`
+/// names ids.
+pub const GRAMMARS: [(&str, &str, &[&[u8]]); 4] = [
     ("ambiguous", include_str!("ambiguous.json"), &[b"xxyxx", b"xxxxxxxxxxxxxxxx"]),
     ("groups", include_str!("groups.json"), &[b"a {b {{ cd }} {{e}}", b"{{{"]),
+    ("tokens", include_str!("tokens.json"), &[b"ab c = d;", b"a = b c;de = f;"]),
     ("watchers", include_str!("watchers.json"), &[b"a = 1e5 + /* c */(b);b=(x) ;", b"a=(((((((((("]),
 ];
 

@@ -8,6 +8,8 @@ use crate::tables::{Meta, Tables};
 const MAX_COUNT: usize = 1 << 30;
 /// Verdict classes; bounds what a matcher keeps per stack.
 const MAX_VERDICTS: u32 = 1 << 20;
+/// Kinds of tokens that are read as one symbol.
+const MAX_SYMBOLS: u32 = 1 << 15;
 /// Alternatives of an entry of the watched lexer; bounds the branches that a byte can make of one.
 const MAX_ALTERNATIVES: usize = 1 << 14;
 /// Memory that loading may allocate beside the file, as a multiple of the file's size, and at least this much.
@@ -63,10 +65,11 @@ pub(crate) fn check(t: &Tables, vocab_size: u64, file_bytes: usize) -> Result<Me
     let Some(meta) = Meta::from_section(&t.meta) else { return s("meta").fail("wrong number of scalars") };
     let terminals = meta.terminals as usize;
     if terminals >= usize::from(u16::MAX)
-        || meta.classes > 256
+        || meta.symbols > MAX_SYMBOLS
+        || meta.classes.saturating_sub(meta.symbols) > 256
+        || meta.classes <= meta.symbols
         || meta.verdicts < 2
         || meta.verdicts > MAX_VERDICTS
-        || meta.classes == 0
         || meta.groups == 0
     {
         return s("meta").fail("a count is out of range");
@@ -105,8 +108,13 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     let s = Section;
     let classes = meta.classes as usize;
     s("byte_class").len(t.byte_class.len(), 256)?;
-    if t.byte_class.iter().any(|&c| usize::from(c) >= classes) {
+    if t.byte_class.iter().any(|&c| usize::from(c) >= classes - meta.symbols as usize) {
         return s("byte_class").fail("a class is out of range");
+    }
+    s("symbol_of").len(t.symbol_of.len(), t.symbol_first.len())?;
+    s("symbol_of").ids(&t.symbol_of, meta.symbols as usize, true)?;
+    if t.symbol_first.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return s("symbol_first").fail("intervals are not ascending");
     }
     let states = t.lexer_row.len();
     if states == 0 || states > MAX_COUNT {
