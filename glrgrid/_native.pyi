@@ -15,7 +15,10 @@ class Vocab:
     """Token ids and their bytes."""
 
     def __new__(
-        cls, tokens: Sequence[bytes | None], eos_ids: Sequence[int], names: Sequence[tuple[str, int]] = []
+        cls,
+        tokens: Sequence[bytes | None],
+        eos_ids: Sequence[int],
+        names: Sequence[tuple[str, int]] | None = None,
     ) -> Vocab: ...
     def prepare(self) -> None:
         """Build what compiling needs of the vocabulary now, instead of in the first ``compile``."""

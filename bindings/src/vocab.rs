@@ -28,14 +28,15 @@ impl Vocab {
 #[pymethods]
 impl Vocab {
     #[new]
-    #[pyo3(signature = (tokens, eos_ids, names=Vec::new()))]
+    #[pyo3(signature = (tokens, eos_ids, names=None))]
     fn new(
         py: Python<'_>,
         tokens: Vec<Option<Bound<'_, PyBytes>>>,
         eos_ids: Vec<u32>,
-        mut names: Names,
+        names: Option<Names>,
     ) -> PyResult<Self> {
         guard(|| {
+            let mut names = names.unwrap_or_default();
             names.sort_unstable();
             names.retain(|(_, id)| (*id as usize) < tokens.len());
             let tokens: Vec<Vec<u8>> =

@@ -26,7 +26,7 @@ FLOORS = {
     "end id as a symbol": 20,
     "symbol ends a pending lexeme": 100,
     "several symbols": 50,
-    "watched": 50,
+    "watched": 3,
     "rollbacks": 100,
     "bytes": 100,
     "forced": 10,
@@ -65,7 +65,8 @@ def with_tokens(rng: random.Random, ir: GrammarIR, ids: int) -> GrammarIR:
 
 def token_case(rng: random.Random, lexer: str) -> Case:
     while True:
-        case = random_case(rng, lexer=lexer)
+        family = {"family": rng.choice(("number", "comment"))} if rng.random() < 0.4 else {}
+        case = random_case(rng, lexer=lexer, **family)
         tokens = (*case.tokens, None, None)
         try:
             ir = with_tokens(rng, case.ir, len(tokens))
@@ -112,7 +113,8 @@ def walk(subject: Subject, rng: random.Random, counts: Counter[str], steps: int)
             del states[-back:]
             counts["rollbacks"] += 1
             continue
-        if rng.random() < 0.1 and (data := rng.choice([t for t in tokens if t])):
+        if rng.random() < 0.1 and any(tokens):
+            data = rng.choice([t for t in tokens if t])
             after = oracle.start() if not data else next_bytes(oracle, state, data)
             for name, matcher in lanes:
                 assert (matcher.fork().accept_bytes(data) == len(data)) == (after is not None), (
@@ -124,11 +126,8 @@ def walk(subject: Subject, rng: random.Random, counts: Counter[str], steps: int)
         allowed = [i for i in range(len(tokens)) if expected[i] and not (i == end and accepting)]
         if not allowed:
             break
-        token = rng.choice(
-            [i for i in allowed if as_symbol[i]] if rng.random() < 0.4 and any(as_symbol) else allowed
-        )
-        if not expected[token] or (token == end and accepting):
-            continue
+        symbols = [i for i in allowed if as_symbol[i]]
+        token = rng.choice(symbols if symbols and rng.random() < 0.4 else allowed)
         counts["by symbol alone"] += as_symbol[token] and not by_bytes[token]
         counts["by bytes alone"] += by_bytes[token] and not as_symbol[token]
         counts["either way"] += by_bytes[token] and as_symbol[token]

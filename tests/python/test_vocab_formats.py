@@ -549,7 +549,7 @@ def test_saved_files_that_cannot_be_used(tmp_path: Path) -> None:
     raw = path.read_bytes()
     for content, message in [
         (raw[:-1], "is truncated or padded: expected"),
-        (raw[:8] + b"\x07" + raw[9:], "has version 7, this release reads 1"),
+        (raw[:8] + b"\x07" + raw[9:], "has version 7, this release reads 2"),
         (raw[:-1] + bytes([raw[-1] ^ 1]), "is damaged: section"),
     ]:
         with pytest.raises(VocabError, match=f"y.vocab: the saved vocabulary {message}.*; save it again"):
