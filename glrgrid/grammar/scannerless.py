@@ -120,12 +120,13 @@ class _Build:
 
     def run(self) -> GrammarIR:
         while True:
-            ir = compose.embed(*self._lower())
+            host, parts = self._lower()
+            ir = compose.embed(host, parts, share=False)
             cuts, too_large = _native.find_cuts(
                 ir.to_json(), MAX_PART_STATES if self._parts_by_name else MAX_STATES
             )
             if too_large is None and not cuts:
-                return ir
+                return compose.embed(host, parts)
             if too_large is not None:
                 self._take_apart_large([t for t in ir.terminals if t.scope is None], too_large)
             for _, terminal, longer, _ in cuts:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from strategies import random_case
 from walks import Walks, walk_some
 
 import glrgrid as gg
+from glrgrid import _native
 from glrgrid.grammar import compose
 from glrgrid.grammar.ir import GrammarIR, Nonterminal, Production, Terminal
 from glrgrid.reference.oracle import Oracle
@@ -209,3 +212,94 @@ def test_a_part_that_may_swallow_what_follows_it_is_refused():
     }
     with pytest.raises(gg.GrammarError, match="NAME may take what should follow NAME"):
         gg.Grammar.from_structural_tag(value)
+
+
+HOSTS = {
+    "apart": (("[", 0, "]"), ("(", 1, ")")),
+    "one after the other": (("[", 0, 1, "]"),),
+    "one or the other": (("[", 0, "]"), ("[", 1, ")")),
+    "first and last": ((0, "]"), ("(", 1)),
+    "inside": (("[", 2, "]"), ("(", 1, ")")),
+}
+"""Right-hand sides over literals, two parts, and the whole."""
+
+
+def host_of(rhss: tuple[tuple[str | int, ...], ...]) -> GrammarIR:
+    terminals = tuple(Terminal(text, ("lit", text)) for text in "[]()")
+    names = ("first", "second", "all")
+    productions = tuple(
+        Production(2, tuple("[]()".index(s) if isinstance(s, str) else ~s for s in rhs), "all")
+        for rhs in (*rhss, (0,))[: len(rhss) + any(2 in rhs for rhs in rhss)]
+    )
+    return GrammarIR(2, terminals, tuple(map(Nonterminal, names)), productions, lexer="contextual")
+
+
+def mask_of(matcher: _native.Matcher) -> np.ndarray:
+    """The mask; all false at a dead end, which tokens that do not spell every byte may lead to."""
+    try:
+        return matcher.mask()
+    except gg.DeadEnd:
+        return np.zeros(1, bool)
+
+
+def test_sharing_terminals_changes_nothing():
+    """Parts with terminals in common, some of them possible in one place, which must keep them apart."""
+    rng = random.Random(5)
+    counts: Counter[str] = Counter()
+    while counts["positions"] < 1500:
+        case = random_case(rng, lexer="contextual")
+        name = rng.choice(sorted(HOSTS))
+        others = [p for p in case.ir.productions if rng.random() < 0.8 or p.lhs == case.ir.start]
+        parts = {
+            0: case.ir,
+            1: replace(case.ir, productions=tuple(others), start=rng.randrange(len(case.ir.nonterminals))),
+        }
+        if any(t.fallback is not None for t in case.ir.terminals):
+            continue
+        both = [compose.embed(host_of(HOSTS[name]), parts, share=share) for share in (False, True)]
+        tokens = sorted({t for t in case.tokens if t} | {b"[", b"]", b"(", b")", b"](", b"[("})
+        vocab = _native.Vocab([*tokens, None], [len(tokens)])
+        try:
+            compiled = [_native.compile(ir.to_json(), vocab) for ir in both]
+        except gg.GrammarError:
+            continue  # a part that derives nothing
+        if any(c.warnings for c in compiled):
+            continue
+        shares = len(both[1].terminals) < len(both[0].terminals)
+        assert shares == (name != "one or the other")
+        for _ in range(6):
+            matchers = [_native.Matcher(c) for c in compiled]
+            for _ in range(12):
+                masks = [mask_of(matcher) for matcher in matchers]
+                assert (masks[0] == masks[1]).all(), (name, case.ir, matchers)
+                counts["positions"] += 1
+                counts[name] += 1
+                allowed = [int(i) for i in masks[0].nonzero()[0] if i < len(tokens)]
+                if not allowed:
+                    break
+                token = rng.choice(allowed)
+                assert all(matcher.accept_token(token) for matcher in matchers)
+    assert all(counts[name] > 100 for name in HOSTS), counts
+
+
+def test_many_tools_take_what_one_takes():
+    """Schemas of tools have nearly all of their terminals in common."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+        "required": ["a"],
+    }
+    tags = [
+        tag(
+            f"<f={i}>", {"type": "json_schema", "json_schema": {**schema, "maxProperties": 1 + i % 2}}, "</f>"
+        )
+        for i in range(40)
+    ]
+    sizes = {}
+    for count in (2, 40):
+        compiled = compiled_tag({"type": "triggered_tags", "triggers": ["<f="], "tags": tags[:count]})
+        sizes[count] = compiled.stats
+        assert accepts(compiled, 'x<f=0>{"a": "b"}</f>y<f=1>{"a":"", "b": 1}</f>')
+        assert not accepts(compiled, '<f=0>{"b": 1}</f>')
+    assert sizes[40]["lexer_groups"] <= sizes[2]["lexer_groups"] + 2
+    assert sizes[40]["lexer_states"] < 2 * sizes[2]["lexer_states"]
