@@ -189,7 +189,7 @@ class _Compiler:
                 self._undefined(name, position)
             leaf = self._single_leaf(definition)
             expr = self._named_expr(name, position)
-            if regex.is_nullable(expr) and not self._module.has_options:
+            if regex.is_nullable(expr) and not self._module.has_additions:
                 fail(
                     f'terminal "{name}" can match the empty string; make it match at least one character',
                     definition.position,
@@ -198,7 +198,7 @@ class _Compiler:
         return self._terminal_ids[name]
 
     def _terminal_or_nothing(self, index: int) -> int:
-        """The symbol by which rules use a terminal; with llguidance's options, terminals can be empty."""
+        """The symbol by which rules use a terminal; in llguidance's dialect, terminals can be empty."""
         if index not in self._optional:
             return index
         return ~self._optional[index]
@@ -293,7 +293,7 @@ class _Compiler:
             self._open.append(name)
             expr = self._expr(leaf)
             self._check_size(name, expr, leaf.position)
-            if regex.is_nullable(expr) and not (self._module.has_options or isinstance(leaf, Embedded)):
+            if regex.is_nullable(expr) and not (self._module.has_additions or isinstance(leaf, Embedded)):
                 written = f" /{leaf.pattern}/" if isinstance(leaf, Regex) else ""
                 fail(
                     f'a pattern{written} in rule "{self._rule}" can match the empty string; make it match at '

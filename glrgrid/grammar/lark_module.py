@@ -12,7 +12,7 @@ from typing import Any
 
 from lark import Token
 
-from .ebnf import Alt, Alternative, And, Call, Leaf, Name, Node, Not, Regex, Repeat, Seq, map_leaves
+from .ebnf import Alt, Alternative, And, Call, Leaf, Name, Node, Not, Regex, Repeat, Seq, TokenSet, map_leaves
 from .ir import Position
 from .lark_blocks import Block
 from .lark_text import (
@@ -51,8 +51,8 @@ class Module:
     ignored: list[Ignore] = field(default_factory=list)
     settings: dict[str, tuple[Any, Token]] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
-    has_options: bool = False
-    """Whether there is a ``%llguidance`` line."""
+    has_additions: bool = False
+    """Whether the text uses what is llguidance's and not Lark's: there, terminals can be empty."""
 
 
 def collect(statements: list[Any], blocks: list[Block], shipped: bool = False) -> Module:
@@ -86,7 +86,8 @@ def collect(statements: list[Any], blocks: list[Block], shipped: bool = False) -
             _read_directive(module, item.token)
         elif isinstance(item, Options):
             _read_options(blocks[item.number], item.position)
-            module.has_options = True
+    definitions = module.definitions.values()
+    module.has_additions = bool(blocks) or any(d.attributes or _has_additions(d.body) for d in definitions)
     return module
 
 
@@ -176,6 +177,17 @@ def names_in(node: Node) -> Iterator[str]:
     elif isinstance(node, (Seq, Alt, And)):
         for item in node.items:
             yield from names_in(item.body if isinstance(item, Alternative) else item)
+
+
+def _has_additions(node: Node) -> bool:
+    """Whether a tree has what Lark's format has not."""
+    if isinstance(node, Repeat):
+        return _has_additions(node.item)
+    if isinstance(node, (Seq, Alt)):
+        return any(
+            _has_additions(item.body if isinstance(item, Alternative) else item) for item in node.items
+        )
+    return isinstance(node, (And, Not, TokenSet))
 
 
 def _read_directive(module: Module, token: Token) -> None:

@@ -124,7 +124,7 @@ def from_pattern(
             *where,
         ) from None
     except re.error as error:
-        raise GrammarError(f"regular expression /{pattern}/ is malformed: {error.msg}", *where) from None
+        raise GrammarError(f"regular expression /{pattern}/ is malformed ({error.msg})", *where) from None
     except (OverflowError, RecursionError) as error:
         raise GrammarError(f"regular expression is too large or nested too deeply: {error}", *where) from None
 

@@ -27,6 +27,7 @@ DIFFERENT = {
     "lark: any token": EITHER,
     "lark: brackets": IGNORED,
     "lark: ignored text of two grammars": IGNORED,
+    "lark: thoughts between tokens, then an answer": IGNORED,
     "regex: digits of every script": UNICODE,
     "reports: a literal and a pattern that match the same": RANK,
     "reports: a word that is imported but not used": IGNORED,
