@@ -348,7 +348,7 @@ class Grammar:
 
     @property
     def _text(self) -> str:
-        source = self._source
+        source = self.ir if self._lowered is None else self._lowered
         return source if isinstance(source, str) else source.to_json()
 
     @property
