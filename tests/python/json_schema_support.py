@@ -33,9 +33,12 @@ FORMATS = (
     *("date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6"),
     *("uri", "uri-reference", "iri", "iri-reference", "uuid", "json-pointer"),
 )
-STRICTER = ("duration", "email", "hostname", "time", "uri", "uri-reference", "uuid")
+STRICTER = ("date-time", "duration", "email", "hostname", "time", "uri", "uri-reference", "uuid")
 """Formats of which ``jsonschema`` lets more through than their RFCs: signed durations, anything with an ``@``, a dot or
 a line feed at the end, stray hyphens in a UUID."""
+
+
+ECMA_SPACE = r"\s\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
 class Judge:
@@ -93,8 +96,11 @@ def _ecma_patterns(schema: Any) -> Any:
 
 def _ecma(pattern: str) -> str:
     parts = re.findall(r"\\.|\[(?:\\.|[^\]])*\]|.", pattern, re.DOTALL)
-    rewritten = {"$": r"\Z", r"\s": r"[\s\u00a0\ufeff]"}
-    return f"(?a:{''.join(rewritten.get(part, part) for part in parts)})"
+    rewritten = {"$": r"\Z", r"\s": f"[{ECMA_SPACE}]", r"\S": f"[^{ECMA_SPACE}]"}
+    parts = [
+        part.replace(r"\s", ECMA_SPACE) if part[0] == "[" else rewritten.get(part, part) for part in parts
+    ]
+    return f"(?a:{''.join(parts)})"
 
 
 def _refuse_constant(name: str) -> Any:

@@ -27,8 +27,9 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ SPELLINGS: tuple[dict[str, Any], ...] = (
 )
 LIMIT_SECONDS, LIMIT_BYTES = 300, 3 << 30
 """What a schema with its instances may take."""
+
+
+Task = Callable[[dict[str, Any], gg.Vocab], dict[str, Any]]
 
 
 def byte_vocab() -> gg.Vocab:
@@ -141,10 +145,13 @@ def refusal(compiled: gg.CompiledGrammar, text: str) -> str:
 
 
 class Runner:
-    """A process that runs one case after the other; another one takes its place when it dies or takes too long."""
+    """A process that runs one case after the other; another one takes its place when it dies or takes too long.
 
-    def __init__(self, vocab: str | None, mode: str, spellings: tuple[dict[str, Any], ...]) -> None:
-        self.settings = (vocab, mode, spellings)
+    ``task`` makes a result of a case and a vocabulary; ``vocab`` is a tokenizer file, or none for :func:`byte_vocab`.
+    """
+
+    def __init__(self, task: Task, vocab: str | None = None) -> None:
+        self.settings = (task, vocab)
         self.process: Any = None
 
     def run(self, case: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +169,7 @@ class Runner:
                 result: dict[str, Any] = self.pipe.recv()
                 return result
             why = f"took more than {LIMIT_SECONDS} s"
-        except EOFError:
+        except (EOFError, OSError):
             self.process.join()
             why = f"the process ended with code {self.process.exitcode}"
         self.close()
@@ -176,7 +183,7 @@ class Runner:
             self.process = None
 
 
-def _serve(pipe: Any, path: str | None, mode: str, spellings: tuple[dict[str, Any], ...]) -> None:
+def _serve(pipe: Any, task: Task, path: str | None) -> None:
     vocab = byte_vocab() if path is None else gg.Vocab.from_file(path)
     timed_compile({}, vocab, "lazy", {})  # what is kept beside a vocabulary
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES + (1 << 30),) * 2)
@@ -184,7 +191,7 @@ def _serve(pipe: Any, path: str | None, mode: str, spellings: tuple[dict[str, An
     while True:
         case = pipe.recv()
         try:
-            pipe.send(outcome(case, vocab, mode, spellings))
+            pipe.send(task(case, vocab))
         except Exception as error:
             pipe.send({"id": case["id"], "outcome": "wrong", "tests": len(case["tests"]), "why": repr(error)})
 
@@ -213,12 +220,12 @@ def main() -> None:
     options = parser.parse_args()
     cases = [case for case in read(options.file) if not options.only or options.only in case["id"]]
     cases = list(islice(cases, options.skip, options.limit and options.skip + options.limit))
-    settings = (options.vocab, options.mode, SPELLINGS[:1] if options.quick else SPELLINGS)
+    task = partial(outcome, mode=options.mode, spellings=SPELLINGS[:1] if options.quick else SPELLINGS)
     out = options.out.open("w") if options.out else None
     results: dict[str, dict[str, Any]] = {}
 
     def run(share: list[dict[str, Any]]) -> None:
-        runner = Runner(*settings)
+        runner = Runner(task, options.vocab)
         for case in share:
             results[case["id"]] = result = runner.run(case)
             if out:

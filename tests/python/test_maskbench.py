@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from maskbench import SPELLINGS, Runner, read, read_outcomes
+from maskbench import Runner, outcome, read, read_outcomes
 
 DATA = os.environ.get("GLRGRID_DATA")
 EXPECTED = read_outcomes(Path(__file__).parents[1] / "corpus" / "maskbench.txt")
@@ -22,7 +22,7 @@ needs_data = pytest.mark.skipif(DATA is None, reason="GLRGRID_DATA is not set")
 @pytest.fixture(scope="module")
 def run() -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """Runs a case in a process of its own."""
-    runner = Runner(None, "lazy", SPELLINGS)
+    runner = Runner(outcome)
     yield runner.run
     runner.close()
 

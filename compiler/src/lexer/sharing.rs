@@ -23,6 +23,7 @@ use crate::bits;
 use crate::grammar::ir::{Expr, Terminal, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// A terminal is wide if so many bytes can come next somewhere inside it: there, much of the vocabulary goes on. Rows that
 /// know no such terminal keep to themselves, so that in the middle of their keywords few tokens have to be told apart.
@@ -168,8 +169,10 @@ impl<'t> Pairs<'t> {
     fn words(&mut self, words: &[(TerminalId, Vec<u8>)]) {
         let mut ids: FxHashMap<&[u8], Vec<TerminalId>> = FxHashMap::default();
         words.iter().for_each(|(t, word)| ids.entry(word).or_default().push(*t));
+        // Prefixes of other lengths are no words; looking them all up would take quadratic time.
+        let lengths: BTreeSet<usize> = words.iter().map(|(_, word)| word.len()).collect();
         for (f, word) in words {
-            for length in 1..word.len() {
+            for &length in lengths.range(1..word.len().max(1)) {
                 ids.get(&word[..length]).into_iter().flatten().for_each(|&t| self.disturb(t, *f));
             }
             ids[&word[..]].iter().filter(|t| *t < f).for_each(|&t| self.common_word(t, *f));
