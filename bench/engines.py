@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import pickle
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -122,7 +123,8 @@ class Glrgrid(Engine):
         return self.module.Grammar.from_lark(text)
 
     def parse_schema(self, schema: str) -> Any:
-        return self.module.Grammar.from_json_schema(schema)
+        with warnings.catch_warnings(action="ignore"):
+            return self.module.Grammar.from_json_schema(schema)
 
     def compile(self, grammar: Any) -> Any:
         return self.module.compile(grammar, self.vocab)

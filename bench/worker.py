@@ -261,6 +261,7 @@ class Bench:
         )
         if result.valid_refused or result.invalid_accepted:
             return result
+        result.minima = result.first.copy()
         with tempfile.NamedTemporaryFile() as file:
             if self.engine.has_artifact:
                 result.artifact_bytes = self.engine.save(compiled, file.name)
@@ -277,15 +278,13 @@ class Bench:
                     fresh = self.engine.compile(self.engine.parse_schema(schema))
                 times = self._time(fresh, texts)
                 if number == 1:
-                    result.second = times.step
-                    result.minima, result.new, result.fork = times.step.copy(), times.new, times.fork
+                    result.second, result.new, result.fork = times.step, times.new, times.fork
                 for least, found in (
                     (result.minima, times.step),
                     (result.new, times.new),
                     (result.fork, times.fork),
                 ):
                     np.minimum(least, found, out=least)
-        np.minimum(result.minima, result.first, out=result.minima)
         return result
 
     def _accepts(self, compiled: Any, ids: Sequence[int], result: Schema | None = None) -> bool:
@@ -432,16 +431,17 @@ class Worker:
         """
         try:
             self._pipe.send((method, arguments))
-            if not self._pipe.poll(timeout):
+            if late := not self._pipe.poll(timeout):
                 self._process.kill()
-                self._process.join()
-                raise TimeoutError(f"{self.engine}: {method} took more than {timeout:g} s")
-            failed, result = self._pipe.recv()
+            failed, result = (False, None) if late else self._pipe.recv()
         except (EOFError, OSError) as error:
             self._process.join()
             raise RuntimeError(
                 f"{self.engine}: the worker ended with code {self._process.exitcode} in {method}"
             ) from error
+        if late:
+            self._process.join()
+            raise TimeoutError(f"{self.engine}: {method} took more than {timeout:g} s")
         if failed:
             raise RuntimeError(f"{self.engine}: {method} failed\n{result}")
         return result

@@ -364,10 +364,14 @@ impl<'a> Normaliser<'a> {
             }
         }
         if products > MAX_PRODUCTS || shape.width() > MAX_WIDTH {
-            let reason = format!("its alternatives multiply to more than {MAX_WIDTH}; simplify the schema");
-            return Err(self.too_large(self.at, reason));
+            return Err(self.too_wide());
         }
         Ok(shape)
+    }
+
+    fn too_wide(&self) -> SchemaError {
+        let reason = format!("its alternatives multiply to more than {MAX_WIDTH}; simplify the schema");
+        self.too_large(self.at, reason)
     }
 
     fn expand_literal(&mut self, literal: Literal) -> Result<Rc<Shape<'a>>> {
@@ -418,6 +422,9 @@ impl<'a> Normaliser<'a> {
         for &literal in literals {
             let next = self.expand_literal(literal)?;
             shape.unite((*next).clone());
+            if shape.width() > MAX_PRODUCTS {
+                return Err(self.too_wide());
+            }
         }
         Ok(shape)
     }
