@@ -68,6 +68,18 @@ const ROWS_TRIED: usize = 64;
 /// So few exceptions are taken at once.
 const FEW_PATCHES: usize = 3;
 
+/// In how many places two rows differ, or any larger number than `most`.
+fn differences(a: &[u32], b: &[u32], most: usize) -> usize {
+    let mut count = 0;
+    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
+        count += a.iter().zip(b).filter(|(a, b)| a != b).count();
+        if count > most {
+            break;
+        }
+    }
+    count
+}
+
 fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
     let change = |emission: u32| if emission == NONE { NONE } else { change_of[emission as usize] };
     out.byte_class = lexer.byte_class.to_vec();
@@ -108,7 +120,7 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
             if rows[row][bytes..] != steps[bytes..] {
                 continue;
             }
-            let count = rows[row].iter().zip(steps).filter(|(a, b)| a != b).count();
+            let count = differences(&rows[row], steps, best.0);
             best = best.min((count, at));
             if count <= FEW_PATCHES {
                 break;

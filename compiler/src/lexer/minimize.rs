@@ -87,6 +87,9 @@ pub(super) fn merge_classes(dfa: Dfa) -> Dfa {
         }
         byte_class[b] = number[merged] as u8;
     }
+    if representative.iter().copied().eq(0..k) {
+        return Dfa { byte_class, ..dfa };
+    }
     let mut next = Vec::with_capacity(dfa.state_count() * representative.len());
     for q in 0..dfa.state_count() {
         let row = dfa.row(q);

@@ -95,17 +95,10 @@ pub(super) struct Walker {
     recent: Vec<(Place, (u32, u32))>,
     /// Bytes of each class.
     class_bytes: Vec<ByteSet>,
-    /// Made for the states that are asked for.
-    stays: Vec<OnceCell<Stays>>,
-}
-
-/// Under what a lexer state stays as it is.
-#[derive(Debug, Clone)]
-struct Stays {
-    /// Bytes, emitting nothing.
-    bytes: ByteSet,
-    /// Whether every character beyond ASCII leads back to it, with the same pending on the way.
-    on_characters: bool,
+    /// Bytes under which each state stays as it is, emitting nothing; made for the states that are asked for.
+    bytes_staying: Vec<OnceCell<ByteSet>>,
+    /// Whether every character beyond ASCII leads back to each state, with the same pending on the way.
+    stays_on_characters: Vec<OnceCell<bool>>,
 }
 
 impl Walker {
@@ -115,8 +108,10 @@ impl Walker {
             class_bytes[lexer.byte_class[b as usize] as usize][b as usize / 64] |= 1 << (b % 64);
         }
         let recent = vec![((From::Boundary, [NONE; 4]), (NONE, NONE)); lexer.state_count()];
-        let stays = vec![OnceCell::new(); lexer.state_count()];
-        Walker { lexer, trie, outcomes, horizons: OnceCell::new(), recent, class_bytes, stays }
+        let bytes_staying = vec![OnceCell::new(); lexer.state_count()];
+        let stays_on_characters = vec![OnceCell::new(); lexer.state_count()];
+        let horizons = OnceCell::new();
+        Walker { lexer, trie, outcomes, horizons, recent, class_bytes, bytes_staying, stays_on_characters }
     }
 
     /// Byte classes under which a state stays as it is and emits nothing.
@@ -129,13 +124,18 @@ impl Walker {
         (0..steps.len()).filter(move |&class| stays(steps[class]))
     }
 
-    fn stays(&self, x: u32) -> &Stays {
-        self.stays[x as usize].get_or_init(|| {
+    /// Whether a state stays as it is under a byte, emitting nothing.
+    fn stays_under(&self, x: u32, byte: u8) -> bool {
+        matches!(&self.lexer.entry(x, byte)[..], [only] if only.emit == [NONE; 2] && only.next == x)
+    }
+
+    fn bytes_staying(&self, x: u32) -> &ByteSet {
+        self.bytes_staying[x as usize].get_or_init(|| {
             let mut bytes = [0; 4];
             for class in self.classes_staying(x) {
                 bytes.iter_mut().zip(self.class_bytes[class]).for_each(|(a, b)| *a |= b);
             }
-            Stays { bytes, on_characters: stays_on_characters(&self.lexer, x) }
+            bytes
         })
     }
 
@@ -322,12 +322,20 @@ impl Walker {
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
         match &branches[..] {
             [At { states, .. }] if states.len() == 1 => {
-                let stays = self.stays(states[0]);
-                let leaves: ByteSet = std::array::from_fn(|i| self.trie.below[node as usize][i] & !stays.bytes[i]);
+                let (x, below) = (states[0], &self.trie.below[node as usize]);
+                // Most states do not, and show it under the first byte.
+                let first = (0..4).find(|&i| below[i] != 0).map(|i| i as u32 * 64 + below[i].trailing_zeros());
+                if first.is_some_and(|byte| byte < 0x80 && !self.stays_under(x, byte as u8)) {
+                    return false;
+                }
+                let staying = self.bytes_staying(x);
+                let leaves: ByteSet = std::array::from_fn(|i| below[i] & !staying[i]);
                 let beyond_ascii = leaves[2] | leaves[3] != 0;
                 leaves[0] | leaves[1] == 0
                     && (!beyond_ascii
-                        || stays.on_characters && self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
+                        || self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1
+                            && *self.stays_on_characters[x as usize]
+                                .get_or_init(|| stays_on_characters(&self.lexer, x)))
             }
             _ => false,
         }
