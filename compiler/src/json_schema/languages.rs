@@ -203,6 +203,7 @@ pub(super) fn numbers(sets: &[NumberSet]) -> Result<Option<Expr>> {
             return Ok(Some(number::any_number()));
         }
         match &set.finite {
+            Some(finite) if set.bounds.pointless => parts.extend(finite.iter().map(number::integer_literal)),
             Some(finite) => parts.extend(finite.iter().map(number::literal_of)),
             None => parts.extend(number_set(set)?),
         }

@@ -260,6 +260,13 @@ pub fn literal(number: &serde_json::Number) -> Result<Expr, Reason> {
     Decimal::from_number(number).map(|value| literal_of(&value))
 }
 
+/// A whole number without point and exponent.
+pub fn integer_literal(value: &Decimal) -> Expr {
+    let zero = value.digits.is_empty();
+    let text = bytes(&value.to_string());
+    if zero { Expr::Cat(vec![optional(bytes("-")), text]) } else { text }
+}
+
 /// [`literal`] of a decimal.
 pub fn literal_of(value: &Decimal) -> Expr {
     if value.digits.is_empty() {

@@ -318,7 +318,9 @@ impl NumberSet {
     pub(super) fn normal(mut self) -> Option<Self> {
         if let Some(finite) = self.finite.take() {
             let kept: Vec<Decimal> = finite.into_iter().filter(|n| self.contains(n)).collect();
-            return (!kept.is_empty()).then(|| NumberSet { finite: Some(kept), ..NumberSet::default() });
+            // What matters of the bounds from here on is how the values may be spelt.
+            let bounds = NumberBounds { pointless: self.bounds.pointless, ..NumberBounds::default() };
+            return (!kept.is_empty()).then(|| NumberSet { bounds, finite: Some(kept), ..NumberSet::default() });
         }
         let bounds = &self.bounds;
         let crossed = matches!((&bounds.min, &bounds.max), (Some(a), Some(b))
