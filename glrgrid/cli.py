@@ -128,6 +128,10 @@ def compile_command(
 ) -> None:
     """Compile a grammar for a tokenizer and write the artifact."""
     with _one_line_errors(), _one_line_warnings():
+        if output.is_file() and any(
+            Path(read).is_file() and output.samefile(read) for read in (grammar, tokenizer)
+        ):
+            raise StateError(f"{output} is to be read; name another file with --output")
         text = _grammar_text(grammar)
         parsed = _read(text, dialect or dialects.detect(text, grammar), start=start, lexer=lexer)
         vocab = _vocab(tokenizer)

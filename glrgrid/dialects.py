@@ -17,10 +17,13 @@ __all__ = ["DIALECTS", "detect", "lint", "read"]
 MAX_CONFLICTS = 20
 """Conflicts that :func:`lint` describes; there may be thousands."""
 
-DIALECTS: dict[str, Callable[[str], Grammar]] = {
+DIALECTS: dict[str, Callable[..., Grammar]] = {
     "lark": Grammar.from_lark,
     "gbnf": Grammar.from_gbnf,
-    "regex": Grammar.from_regex,
+    # A file's last line break ends the file; it is no part of the pattern.
+    "regex": lambda text, **options: Grammar.from_regex(
+        text.removesuffix("\n").removesuffix("\r"), **options
+    ),
     "choices": lambda text: Grammar.from_choices(_choices(text)),
     "structural_tag": Grammar.from_structural_tag,
     "json_schema": Grammar.from_json_schema,

@@ -26,14 +26,22 @@ fn io_error(action: &'static str, path: &Path, e: &std::io::Error) -> PyErr {
     error::artifact(ArtifactError::Io { action, path: path.display().to_string(), reason: e.to_string() })
 }
 
-/// Write a file so that readers see the old contents or the new, never a part: they may have the old one mapped.
+/// Write a file so that readers see the old contents or the new, never a part: they may have the old one mapped. Links are
+/// followed, a file keeps its mode, and what is no file (a device, a pipe) is written to.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = target.as_path();
+    let known = std::fs::metadata(path).ok();
+    if known.as_ref().is_some_and(|of| !of.is_file()) {
+        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}-{}.partial", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     let temporary = path.with_file_name(name);
     let written = std::fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| known.map_or(Ok(()), |of| std::fs::set_permissions(&temporary, of.permissions())))
         .and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
         std::fs::remove_file(&temporary).ok();

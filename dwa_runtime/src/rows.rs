@@ -212,6 +212,8 @@ const LATEST: usize = 10;
 /// Costs are counted in units of so many sparse words, with so many binary digits.
 const COST_UNIT: usize = 64;
 const COST_DIGITS: usize = 4;
+/// A set of at least one in so many of a row's words is quicker united as a whole row.
+const DENSE: usize = 12;
 /// What finding a set of tokens costs, in sparse words.
 const FIND_COST: usize = 32;
 
@@ -230,12 +232,12 @@ impl Large {
         for &(v, tokens) in &classes {
             let (word, bit) = (v as usize / 64, 1 << (v % 64));
             mask[word] |= bit;
-            let cost = units(tokens.cost() + FIND_COST);
+            let cost = units(tokens.cost().min(words / DENSE) + FIND_COST);
             (0..COST_DIGITS).filter(|digit| cost >> digit & 1 == 1).for_each(|digit| costs[digit][word] |= bit);
             tokens.or_into(&mut all);
         }
         let rows = vec![(none, vec![0; words].into()), (mask.clone(), all)];
-        let tokens = Flat::new(&classes, verdicts);
+        let tokens = Flat::new(&classes, verdicts, words);
         Some(Large { mask, costs, tokens, latest: Mutex::new(Latest { rows, next: 2 }) })
     }
 
@@ -254,7 +256,7 @@ impl Large {
         let (nearest, &cost) =
             costs.iter().enumerate().min_by_key(|&(_, cost)| cost).expect("two rows are always kept");
         // To keep a row is to copy one and to unite the copy.
-        let keep = 2 * units(Tokens::Dense(out).cost());
+        let keep = 2 * units(out.len() / DENSE);
         if costs[0] <= cost + keep {
             return members(held.iter().copied()).for_each(|v| self.tokens.of(v).or_into_where(out, bytes));
         }
@@ -307,19 +309,21 @@ struct Flat {
 }
 
 impl Flat {
-    fn new(classes: &[(u32, Tokens<'_>)], verdicts: usize) -> Self {
+    fn new(classes: &[(u32, Tokens<'_>)], verdicts: usize, words: usize) -> Self {
         let mut flat = Flat { places: vec![(0, 0); verdicts], words: Vec::new(), bits: Vec::new(), dense: Vec::new() };
         for &(v, tokens) in classes {
             flat.places[v as usize] = match tokens {
-                Tokens::Dense(row) => {
-                    flat.dense.push(row.into());
-                    (flat.dense.len() as u32 - 1, NONE)
-                }
-                Tokens::Sparse(words, bits) => {
+                Tokens::Sparse(w, bits) if w.len() < words / DENSE => {
                     let start = flat.words.len() as u32;
-                    flat.words.extend_from_slice(words);
+                    flat.words.extend_from_slice(w);
                     flat.bits.extend_from_slice(bits);
                     (start, flat.words.len() as u32)
+                }
+                _ => {
+                    let mut row: Row = vec![0; words].into();
+                    tokens.or_into(&mut row);
+                    flat.dense.push(row);
+                    (flat.dense.len() as u32 - 1, NONE)
                 }
             };
         }

@@ -236,6 +236,11 @@ class _Reader:
             )
         return cat((("lit", self._text(value, "begin", place)), self._inside(value, place)))
 
+    def _tags(self, value: dict[str, Any], place: str) -> list[Any]:
+        """Tags, which in a list of tags need not say that they are."""
+        tags = self._list(value, "tags", place)
+        return [{"type": "tag", **tag} if isinstance(tag, dict) else tag for tag in tags]
+
     def _begin_token(self, value: dict[str, Any], place: str) -> Any:
         if self._check(value["begin"], f"{place}/begin") != "token":
             _fail("expected a text or a token", f"{place}/begin")
@@ -257,7 +262,7 @@ class _Reader:
 
     def _triggered(self, value: dict[str, Any], place: str, ends: _Ends, tail: Expr) -> Expr:
         triggers = self._texts(value, "triggers", place)
-        tags = self._list(value, "tags", place)
+        tags = self._tags(value, place)
         if not triggers or not all(triggers):
             _fail("expected at least one trigger, and none of them empty", f"{place}/triggers")
         items, whole = [], []
@@ -299,7 +304,7 @@ class _Reader:
         if not triggers:
             _fail("expected at least one token", f"{place}/trigger_tokens")
         items: list[tuple[Token, Expr]] = []
-        for index, tag in enumerate(self._list(value, "tags", place)):
+        for index, tag in enumerate(self._tags(value, place)):
             at = f"{place}/tags/{index}"
             if self._check(tag, at) != "tag" or not isinstance(tag["begin"], dict):
                 _fail("expected a tag that begins with a token", at)
@@ -370,7 +375,7 @@ class _Reader:
         return ("ref", name)
 
     def _separated(self, value: dict[str, Any], place: str) -> Expr:
-        tags = enumerate(self._list(value, "tags", place))
+        tags = enumerate(self._tags(value, place))
         one = alt(self._tag(tag, f"{place}/tags/{index}") for index, tag in tags)
         if not self._flag(value, "stop_after_first", place, False):
             one = cat((one, repeat(cat((("lit", self._text(value, "separator", place)), one)), 0, None)))

@@ -158,11 +158,12 @@ class Role:
         >>> role.grant("users").select
         ('id', 'name')
         """
+        is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         try:
-            is_text = isinstance(source, str) and ("\n" in source or "=" in source)
             value = tomllib.loads(str(source) if is_text else Path(source).read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise PolicyError(f"role: cannot read the TOML: {error}") from None
+            place = "" if is_text else f" {source}"
+            raise PolicyError(f"role: cannot read the TOML{place}: {error}") from None
         known = {f.name for f in fields(cls)}
         if not {"name", "tables"} <= value.keys() <= known:
             odd = sorted(value.keys() - known) or sorted({"name", "tables"} - value.keys())
@@ -224,8 +225,9 @@ def _columns(value: object, what: str) -> Columns:
 
 
 def _names(value: object, what: str) -> tuple[str, ...]:
-    listed = [] if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable) else list(value)
-    if isinstance(value, (str, Mapping)) or not all(isinstance(name, str) and name for name in listed):
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
+    listed: list[Any] = list(value) if is_list else []  # type: ignore[call-overload]
+    if not is_list or not all(isinstance(name, str) and name for name in listed):
         raise PolicyError(f"{what}: expected a list of names, found {value!r}")
     return tuple(sorted(set(listed)))
 

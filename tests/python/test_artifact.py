@@ -372,3 +372,17 @@ def test_hostile_artifacts_do_no_harm(capsys: pytest.CaptureFixture[str]) -> Non
 
 if __name__ == "__main__":
     child(int(sys.argv[1]), int(sys.argv[2]))
+
+
+def test_saving_follows_links_keeps_modes_and_writes_to_pipes(tmp_path: Path) -> None:
+    compiled = gg.compile(gg.Grammar.from_choices(["a"]), gg.Vocab.default())
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    compiled.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == compiled.to_bytes()
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    compiled.save(os.devnull)
+    assert not Path(os.devnull).is_file()
+    with pytest.raises(gg.ArtifactError, match="write"):
+        compiled.save(tmp_path)

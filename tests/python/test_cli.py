@@ -54,6 +54,20 @@ def test_compile_writes_an_artifact_that_loads(tmp_path):
     assert matcher.is_accepting()
 
 
+def test_compile_does_not_overwrite_its_grammar(tmp_path):
+    grammar = tmp_path / "x.lark"
+    grammar.write_text('start: "a"')
+    check_refused(compile_to(grammar, grammar), "is to be read", "--output")
+    assert grammar.read_text() == 'start: "a"'
+
+
+def test_the_line_break_that_ends_a_regex_file_is_no_part_of_it(tmp_path):
+    (tmp_path / "x.regex").write_text("[0-9]{3}\n")
+    assert compile_to(tmp_path / "x.glrgrid", tmp_path / "x.regex").exit_code == 0
+    compiled = gg.load(tmp_path / "x.glrgrid", gg.Vocab.default())
+    assert gg.Matcher(compiled).accept_bytes(b"123\n") == 3
+
+
 def test_compile_takes_a_json_schema(tmp_path):
     schema, output = tmp_path / "point.json", tmp_path / "point.glrgrid"
     schema.write_text('{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}')

@@ -256,6 +256,7 @@ def test_attached_schemas() -> None:
         (lambda: Role("r", {"t": "*"}, row_limit=0), "row_limit is 0"),
         (lambda: Role("r", {"t": "*"}, row_limit=True), "row_limit is True"),
         (lambda: Role("r", {"t": "id"}), "table: expected a list of names, found 'id'"),
+        (lambda: Role("r", {"t": 5}), "table: expected a list of names, found 5"),
         (lambda: Role("r", {"t": [""]}), "table: expected a list of names"),
         (lambda: Role("r", ["t"]), "tables are no table of names and grants"),  # type: ignore[arg-type]
         (lambda: Grant(delete="yes"), "delete is 'yes'"),  # type: ignore[arg-type]
