@@ -318,19 +318,17 @@ class Vocab:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocab):
             return NotImplemented
-        return self._identity() == other._identity()
+        # Names are what a file happens to say about ids; artifacts are bound to what the ids are.
+        return self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.tokens, self.eos_ids, self.names)
 
     def __repr__(self) -> str:
         return f"Vocab(size={self.size}, eos_ids={self.eos_ids}, fingerprint={self.fingerprint[:12]!r})"
-
-    def _identity(self) -> tuple[str, tuple[tuple[str, int], ...]]:
-        return self.fingerprint, tuple(self._native.names)
 
 
 @functools.cache
