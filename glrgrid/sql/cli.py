@@ -61,6 +61,13 @@ def _catalog(path: Path) -> Catalog:
         raise PolicyError(f"{path}: no catalog: {error}") from None
 
 
+def _may_say(role: Path, catalog: Path, dialect: str) -> tuple[Access, Grammar]:
+    """What a role may do with a catalog, and the grammar of what it may say."""
+    chosen = Dialect.load(dialect)
+    access = Access.of(Role.from_toml(role), _catalog(catalog), chosen)
+    return access, Grammar.from_sql(chosen, access.role, access.catalog)
+
+
 @app.command("snapshot")
 def snapshot_command(
     database: Annotated[Path, typer.Argument(help="A SQLite database, or CREATE statements.")],
@@ -101,8 +108,7 @@ def compile_command(
     """Compile what a role may say for a tokenizer and write the artifact."""
     shell = _shell()
     with shell._one_line_errors(), shell._one_line_warnings():
-        access = Access.of(Role.from_toml(role), _catalog(catalog), Dialect.load(dialect))
-        grammar = Grammar.from_sql(dialect, access.role, access.catalog)
+        access, grammar = _may_say(role, catalog, dialect)
         with shell._progress_bar() as progress:
             compiled = compile(grammar, shell._vocab(tokenizer), progress=progress)
         compiled.save(output)
@@ -158,8 +164,7 @@ def probe_command(
     """Try to spell every forbidden name at every position of a name, over all token paths."""
     shell = _shell()
     with shell._one_line_errors(), shell._one_line_warnings():
-        access = Access.of(Role.from_toml(role), _catalog(catalog), Dialect.load(dialect))
-        grammar = Grammar.from_sql(dialect, access.role, access.catalog)
+        access, grammar = _may_say(role, catalog, dialect)
         vocab = shell._vocab(tokenizer)
         if artifact is None:
             with shell._progress_bar() as progress:
