@@ -112,6 +112,7 @@ impl Cache {
 struct Stock {
     words: usize,
     blank: Mutex<Vec<Arc<[u32]>>>,
+    /// How many rows the stock lacks, for those who do not hold the lock; written by those who do.
     missing: AtomicUsize,
 }
 
@@ -126,9 +127,12 @@ impl Stock {
 
     /// A copy of a row.
     fn copy(&self, row: &[u32]) -> Arc<[u32]> {
-        let blank = self.blank.try_lock().ok().and_then(|mut blank| blank.pop());
+        let blank = self.blank.try_lock().ok().and_then(|mut blank| {
+            let taken = blank.pop();
+            self.missing.store(STOCK - blank.len(), Ordering::Relaxed);
+            taken
+        });
         let Some(mut copy) = blank else { return row.into() };
-        self.missing.fetch_add(1, Ordering::Relaxed);
         Arc::get_mut(&mut copy).expect("nobody else has a row in stock").copy_from_slice(row);
         copy
     }
@@ -147,7 +151,7 @@ impl Stock {
             && blank.len() < STOCK
         {
             blank.push(blank_row(self.words));
-            self.missing.fetch_sub(1, Ordering::Relaxed);
+            self.missing.store(STOCK - blank.len(), Ordering::Relaxed);
         }
     }
 }
@@ -250,6 +254,9 @@ impl Large {
     /// Unite into `out` the tokens of the classes that hold, of those in `bytes`.
     pub(crate) fn unite(&self, verdicts: &[u64], bytes: Option<&[u32]>, out: &mut [u32]) {
         let held: SmallVec<[u64; 24]> = verdicts.iter().zip(&self.mask).map(|(v, m)| v & m).collect();
+        if held.iter().all(|&v| v == 0) {
+            return;
+        }
         let mut latest = self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let costs: SmallVec<[usize; LATEST]> =
             latest.rows.iter().map(|(other, _)| self.difference(&held, other)).collect();
