@@ -264,6 +264,7 @@ def compile(
     progress: Callable[[str, float], object] | None = None,
     shared_tokens: int | None = None,
     min_agreement: int | None = None,
+    overlapping_sets: int | None = None,
 ) -> CompiledGrammar:
     """Compile a grammar, in canonical IR text or as it was lowered."""
 

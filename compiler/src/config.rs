@@ -24,6 +24,9 @@ pub struct Config {
     pub shared_tokens: u32,
     /// Tokens for which a state must do the same as another to build on it. Default 16.
     pub min_agreement: u32,
+    /// Frames of one sequence node and LR state, while the Parser DWA is made, whose sets of terminals may overlap; after
+    /// these each terminal has its own, so that there are never exponentially many. Default 64; tests lower it.
+    pub overlapping_sets: usize,
 }
 
 impl Default for Config {
@@ -37,6 +40,7 @@ impl Default for Config {
             max_dwa_edges: 20_000_000,
             shared_tokens: 64,
             min_agreement: 16,
+            overlapping_sets: 64,
         }
     }
 }

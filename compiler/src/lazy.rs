@@ -36,7 +36,7 @@ impl Supply for Lazy {
     fn begin(&self) -> Box<dyn Filler> {
         Box::new(Demand {
             recipes: self.front.recipes(&self.trie, &self.config),
-            symbolic: Symbolic::new(Arc::clone(&self.front.quotient)),
+            symbolic: Symbolic::new(Arc::clone(&self.front.quotient), self.config.overlapping_sets),
             end: self.front.quotient.terminal_classes as u32 - 1,
             trie: Arc::clone(&self.trie),
             words: self.words,
@@ -140,7 +140,7 @@ impl Filler for Demand {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.symbolic.bytes()
     }
 }
 

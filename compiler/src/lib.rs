@@ -218,7 +218,7 @@ impl Build {
         size("boundary_classes", terminal.outcomes.classes.len());
 
         control::begin("parser_dwa");
-        let dwa = parser_dwa::build(&front.quotient, &terminal.outcomes, self.config.max_dwa_edges)?;
+        let dwa = parser_dwa::build(&front.quotient, &terminal.outcomes, &self.config)?;
         size("dwa_subsets", dwa.edges.len());
         size("dwa_configurations_max", dwa.max_configurations);
         let verdicts = parser_dwa::merge(dwa, &terminal.outcomes, front.quotient.terminal_classes as u32 - 1);

@@ -263,3 +263,33 @@ def test_cycles(vocab: gg.Vocab, lark: str) -> None:
     matcher.rollback()
     assert allowed(matcher) == allowed(gg.Matcher(gg.compile(gg.Grammar.from_lark(BASIC + lark), vocab)))
     assert "a" in allowed(fork)
+
+
+def nullable_chain(depth: int) -> gg.Grammar:
+    """Up to ``2 ** depth`` letters, each half of which may be any, then a full stop."""
+    links = "".join(f"a{i}: a{i + 1} a{i + 1}\n" for i in range(depth))
+    return gg.Grammar.from_lark(f'{BASIC}start: a0 "."\n{links}a{depth}: "x" |\n')
+
+
+LONGEST = 40
+RUNS = gg.Vocab(
+    [*(bytes([b]) for b in range(256)), *(b"x" * n for n in range(2, LONGEST + 1)), b"<end>"], [295]
+)
+"""Every byte, and runs of x: the run of n is token 254 + n."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "depth"),
+    [("aot", 3), ("aot", 5), ("aot", 8), ("lazy", 3), ("lazy", 5), ("lazy", 8), ("lazy", 30)],
+)
+def test_chains_of_nullable_halves(mode: str, depth: int) -> None:
+    matcher = gg.Matcher(gg.compile(nullable_chain(depth), RUNS, mode=mode))
+    taken = 0
+    for run in (1, 2, 5, 20, 37):
+        runs = {n for n in range(1, LONGEST + 1) if taken + n <= 2**depth}
+        tokens = {ord("x") if n == 1 else 254 + n for n in runs}
+        assert set(matcher.mask().nonzero()[0]) == {ord("."), *tokens}
+        if run not in runs:
+            break
+        assert matcher.accept_token(ord("x") if run == 1 else 254 + run)
+        taken += run

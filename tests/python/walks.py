@@ -96,6 +96,7 @@ def compile_case(case: Case, rng: random.Random, wide: bool = False) -> Subject:
         vocab,
         shared_tokens=rng.choice([0, 3, 10, 2048]),
         min_agreement=rng.choice([0, 1, 4, 256]),
+        overlapping_sets=rng.choice([0, 1, 64]),
     )
     return Subject(case, {name: make() for name, make in made.items()}, tokens, spelling)
 

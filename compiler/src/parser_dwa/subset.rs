@@ -3,6 +3,7 @@
 use super::quotient::Quotient;
 use super::symbolic::{Output, Suspended, Symbolic};
 use crate::bits::Pool;
+use crate::config::Config;
 use crate::control;
 use crate::error::CompileError;
 use crate::lexer::NONE;
@@ -32,10 +33,10 @@ pub(crate) struct ParserDwa {
 /// Build the automaton that decides every outcome of `outcomes` on every stack of `table`.
 ///
 /// # Errors
-/// [`CompileError::Limit`] past `max_edges`.
-pub(crate) fn build(table: &Arc<Quotient>, outcomes: &Outcomes, max_edges: usize) -> Result<ParserDwa, CompileError> {
+/// [`CompileError::Limit`] past `max_dwa_edges`.
+pub(crate) fn build(table: &Arc<Quotient>, outcomes: &Outcomes, config: &Config) -> Result<ParserDwa, CompileError> {
     let below = table.below();
-    let mut symbolic = Symbolic::new(Arc::clone(table));
+    let mut symbolic = Symbolic::new(Arc::clone(table), config.overlapping_sets);
     let (root, places) = symbolic.add_domain(outcomes, 0..outcomes.outcomes.len() as u32);
     let mut states: Vec<Vec<Suspended>> = vec![Vec::new()];
     let mut state_ids: FxHashMap<Vec<Suspended>, u32> = FxHashMap::default();
@@ -83,8 +84,12 @@ pub(crate) fn build(table: &Arc<Quotient>, outcomes: &Outcomes, max_edges: usize
             } else {
                 edges[state as usize].insert(symbol, (next, out));
                 edge_count += 1;
-                if edge_count > max_edges {
-                    return Err(CompileError::Limit { stage: "parser_dwa", what: "edges", limit: max_edges });
+                if edge_count > config.max_dwa_edges {
+                    return Err(CompileError::Limit {
+                        stage: "parser_dwa",
+                        what: "edges",
+                        limit: config.max_dwa_edges,
+                    });
                 }
                 control::progress(edge_count, edge_count + queue.len());
             }

@@ -1,8 +1,11 @@
 //! LR actions on a stack of which only the symbols read so far are known.
 //!
-//! A configuration is a sequence node n, the local segment λ (what was read last with what was pushed since), and a set of
-//! terminals T that are still undecided there; an LR row splits T by action. When a reduction pops more than λ holds, the
-//! configuration is suspended as (n, j, A, T): pop j more symbols, then go to A from the next one, and continue with T.
+//! A configuration is a sequence node n, an LR state s on top of the stack, and a set of terminals T that are still undecided
+//! there; an LR row splits T by action. What follows from it before s is popped does not depend on what lies below, so it is
+//! worked out once, as the *frame* of (n, s, T): what it outputs, and how it leaves s, as suspended configurations
+//! (n', j, A, T'): pop j more symbols below s, then go to A from the next one, and continue with T' at n'. A frame calls the
+//! frame of each state that is pushed on s, and continues what leaves that one with nothing more to pop, with a goto from s.
+//! Frames that call each other are iterated until nothing changes. So the cost is polynomial, however many stacks there are.
 
 use super::quotient::{self, Quotient};
 use crate::bits::{self, Pool};
@@ -24,6 +27,9 @@ pub(crate) struct Suspended {
 /// What one transition established at a node: the terminals shifted there (those that some outcome asks about), and
 /// whether the node was reached.
 pub(crate) type Output = Vec<(u32, u32, bool)>;
+
+/// Bytes of a frame and its keys, about.
+const FRAME_BYTES: usize = 200;
 
 /// The empty set's id.
 const EMPTY: u32 = 0;
@@ -81,22 +87,53 @@ pub(crate) struct Symbolic {
     split_ids: FxHashMap<(u32, u32), u32>,
     shifted: Vec<Shifted>,
     shifted_ids: FxHashMap<(u32, u32), u32>,
-    resumed: Vec<(Vec<Suspended>, Output)>,
-    resumed_ids: FxHashMap<(u32, u32, u32, u32), u32>,
     scratch: Vec<u64>,
-    // The state of one transition.
-    /// Local segments: what is below (`NONE` for the symbol read), LR state, length.
-    segments: Vec<(u32, u32, u32)>,
-    segment_ids: FxHashMap<(u32, u32), u32>,
-    simulated: FxHashMap<(u32, u32), u32>,
-    suspended: FxHashMap<(u32, u32, u32), u32>,
-    output: FxHashMap<u32, (u32, bool)>,
-    work: Vec<(u32, u32, u32)>,
+    frames: Vec<Frame>,
+    /// By node, LR state and set.
+    frame_ids: FxHashMap<(u32, u32, u32), u32>,
+    /// Frames by node and LR state. Their sets may overlap until there are this many; then each further terminal gets a frame
+    /// of its own. Overlapping sets could otherwise be as many as there are sets of terminals.
+    frame_counts: FxHashMap<(u32, u32), usize>,
+    overlapping: usize,
+    /// By node, set, symbol below and LR state: frames of that symbol in which the state was pushed on it.
+    resumed_ids: FxHashMap<(u32, u32, u32, u32), u32>,
+    // While frames are iterated; empty when all are complete.
+    /// Frames before this one are complete.
+    complete: u32,
+    /// What they hold in memory, about.
+    bytes: usize,
+    work: Vec<Work>,
+    /// By frame and what was called from it, node and LR state: for which terminals.
+    called: FxHashMap<(u32, u32, u32), u32>,
+    /// By frame, node, pops and left-hand side: position among its exits.
+    exit_ids: FxHashMap<(u32, u32, u32, u32), u32>,
+    output_ids: FxHashMap<(u32, u32), u32>,
+}
+
+/// What follows after an LR state was pushed, until it is popped.
+#[derive(Debug)]
+struct Frame {
+    state: u32,
+    exits: Vec<Suspended>,
+    output: Output,
+    /// Frames that called this one while it was not complete.
+    callers: Vec<u32>,
+}
+
+/// What is left to do while frames are iterated.
+#[derive(Debug)]
+enum Work {
+    /// Run a frame with what it decides.
+    Run { frame: u32, node: u32, set: u32 },
+    /// Tell a frame how one that it called is left.
+    Exit { caller: u32, exit: Suspended },
+    /// Tell a frame what one that it called outputs.
+    Output { caller: u32, output: (u32, u32, bool) },
 }
 
 impl Symbolic {
     /// For a table, so far without nodes.
-    pub fn new(table: Arc<Quotient>) -> Self {
+    pub fn new(table: Arc<Quotient>, overlapping: usize) -> Self {
         let width = bits::words(table.terminal_classes);
         let mut sets = Pool::new(width);
         sets.intern(&vec![0; width]);
@@ -112,15 +149,18 @@ impl Symbolic {
             split_ids: FxHashMap::default(),
             shifted: Vec::new(),
             shifted_ids: FxHashMap::default(),
-            resumed: Vec::new(),
-            resumed_ids: FxHashMap::default(),
             scratch: vec![0; width],
-            segments: Vec::new(),
-            segment_ids: FxHashMap::default(),
-            simulated: FxHashMap::default(),
-            suspended: FxHashMap::default(),
-            output: FxHashMap::default(),
+            frames: Vec::new(),
+            frame_ids: FxHashMap::default(),
+            frame_counts: FxHashMap::default(),
+            overlapping,
+            resumed_ids: FxHashMap::default(),
+            complete: 0,
+            bytes: 0,
             work: Vec::new(),
+            called: FxHashMap::default(),
+            exit_ids: FxHashMap::default(),
+            output_ids: FxHashMap::default(),
         }
     }
 
@@ -169,160 +209,246 @@ impl Symbolic {
         (first, places)
     }
 
+    /// What frames hold in memory, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Read `symbol` with nothing read before, to decide what the domain of node `root` is about.
     pub fn read_first(&mut self, root: u32, symbol: u32) -> (Vec<Suspended>, Output) {
-        let segment = self.segment(NONE, symbol);
-        self.arrive(root, segment);
-        self.finish()
+        let frame = self.new_frame(symbol);
+        self.arrive(frame, root);
+        self.work.push(Work::Run { frame, node: root, set: self.nodes[root as usize].wanted });
+        self.iterate();
+        let Frame { exits, output, .. } = &self.frames[frame as usize];
+        (exits.clone(), output.clone())
     }
 
     /// Read `symbol` in a set of suspended configurations. They do not influence each other, so what each resumes to is
     /// computed once and shared by all the states it occurs in.
     pub fn read(&mut self, configurations: &[Suspended], symbol: u32) -> (Vec<Suspended>, Output) {
         let mut resumed: Vec<u32> = Vec::with_capacity(configurations.len());
+        let mut popped: Vec<Suspended> = Vec::new();
         for c in configurations {
-            if c.pops == 0
-                && let Some(to) = self.table.goto(symbol, c.lhs)
-            {
+            if c.pops > 0 {
+                popped.push(Suspended { pops: c.pops - 1, ..*c });
+            } else if let Some(to) = self.table.goto(symbol, c.lhs) {
                 resumed.push(self.resume(c.node, c.set, symbol, to));
             }
         }
-        for c in configurations.iter().filter(|c| c.pops > 0) {
-            self.suspend(c.node, c.pops - 1, c.lhs, c.set);
-        }
         if let [only] = resumed[..]
-            && self.suspended.is_empty()
+            && popped.is_empty()
         {
-            return self.resumed[only as usize].clone();
+            let Frame { exits, output, .. } = &self.frames[only as usize];
+            return (exits.clone(), output.clone());
         }
-        for id in resumed {
-            let (suspended, output) = std::mem::take(&mut self.resumed[id as usize]);
-            for c in &suspended {
-                self.suspend(c.node, c.pops, c.lhs, c.set);
-            }
-            for &(node, set, reached) in &output {
-                let out = self.output.entry(node).or_insert((EMPTY, false));
-                out.0 = unite(&mut self.sets, &mut self.scratch, out.0, set);
-                out.1 |= reached;
-            }
-            self.resumed[id as usize] = (suspended, output);
-        }
-        self.finish()
-    }
-
-    /// Continue with `set` at `node` on a stack of which `symbol` and above it `state` are known.
-    fn resume(&mut self, node: u32, set: u32, symbol: u32, state: u32) -> u32 {
-        let key = (node, set, symbol, state);
-        if let Some(&id) = self.resumed_ids.get(&key) {
-            return id;
-        }
-        let base = self.segment(NONE, symbol);
-        let segment = self.segment(base, state);
-        self.work.push((node, segment, set));
-        let result = self.finish();
-        let id = self.resumed.len() as u32;
-        self.resumed.push(result);
-        self.resumed_ids.insert(key, id);
-        id
-    }
-
-    fn segment(&mut self, below: u32, state: u32) -> u32 {
-        let next = self.segments.len() as u32;
-        let len = if below == NONE { 1 } else { self.segments[below as usize].2 + 1 };
-        *self.segment_ids.entry((below, state)).or_insert_with(|| {
-            self.segments.push((below, state, len));
-            next
-        })
-    }
-
-    fn arrive(&mut self, node: u32, segment: u32) {
-        let n = &self.nodes[node as usize];
-        if n.reached {
-            self.output.entry(node).or_insert((EMPTY, false)).1 = true;
-        }
-        if n.wanted != EMPTY {
-            self.work.push((node, segment, n.wanted));
-        }
-    }
-
-    fn suspend(&mut self, node: u32, pops: u32, lhs: u32, set: u32) {
-        match self.suspended.entry((node, pops, lhs)) {
-            Entry::Occupied(mut e) => *e.get_mut() = unite(&mut self.sets, &mut self.scratch, *e.get(), set),
-            Entry::Vacant(e) => drop(e.insert(set)),
-        }
-    }
-
-    fn finish(&mut self) -> (Vec<Suspended>, Output) {
-        while let Some((node, segment, set)) = self.work.pop() {
-            self.simulate(node, segment, set);
-        }
-        let suspended = self.suspended.drain().map(|((node, pops, lhs), set)| Suspended { node, pops, lhs, set });
-        let mut suspended: Vec<Suspended> = suspended.collect();
+        let exits = resumed.iter().flat_map(|&frame| &self.frames[frame as usize].exits);
+        let mut suspended: Vec<Suspended> = exits.copied().chain(popped).collect();
         suspended.sort_unstable();
-        let mut output: Output = self.output.drain().map(|(node, (set, reached))| (node, set, reached)).collect();
+        suspended.dedup_by(|next, kept| {
+            let same = (next.node, next.pops, next.lhs) == (kept.node, kept.pops, kept.lhs);
+            if same {
+                kept.set = unite(&mut self.sets, &mut self.scratch, kept.set, next.set);
+            }
+            same
+        });
+        let mut output: Output = resumed.iter().flat_map(|&f| &self.frames[f as usize].output).copied().collect();
         output.sort_unstable();
-        self.segments.clear();
-        self.segment_ids.clear();
-        self.simulated.clear();
+        output.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = unite(&mut self.sets, &mut self.scratch, kept.1, next.1);
+                kept.2 |= next.2;
+            }
+            same
+        });
         (suspended, output)
     }
 
-    fn simulate(&mut self, node: u32, segment: u32, mut set: u32) {
-        crate::control::check();
-        // What was simulated here before needs no second run; a cycle of reductions ends here.
-        match self.simulated.entry((node, segment)) {
-            Entry::Vacant(e) => drop(e.insert(set)),
-            Entry::Occupied(mut e) => {
-                let seen = *e.get();
-                *e.get_mut() = unite(&mut self.sets, &mut self.scratch, seen, set);
-                for (i, word) in self.scratch.iter_mut().enumerate() {
-                    *word = self.sets.get(set)[i] & !self.sets.get(seen)[i];
-                }
-                set = self.sets.intern(&self.scratch);
-                if set == EMPTY {
-                    return;
-                }
+    /// The frame of `symbol` when `state` was pushed on it, to decide `set` at `node`.
+    fn resume(&mut self, node: u32, set: u32, symbol: u32, state: u32) -> u32 {
+        let key = (node, set, symbol, state);
+        if let Some(&frame) = self.resumed_ids.get(&key) {
+            return frame;
+        }
+        let frame = self.new_frame(symbol);
+        self.call(frame, node, state, set);
+        self.iterate();
+        self.resumed_ids.insert(key, frame);
+        frame
+    }
+
+    fn new_frame(&mut self, state: u32) -> u32 {
+        self.frames.push(Frame { state, exits: Vec::new(), output: Vec::new(), callers: Vec::new() });
+        self.frames.len() as u32 - 1
+    }
+
+    /// Complete all frames.
+    fn iterate(&mut self) {
+        while let Some(work) = self.work.pop() {
+            crate::control::check();
+            match work {
+                Work::Run { frame, node, set } => self.run(frame, node, set),
+                Work::Exit { caller, exit } => self.returned(caller, exit),
+                Work::Output { caller, output } => self.output(caller, output),
             }
         }
-        let (_, top, len) = self.segments[segment as usize];
-        if top == self.accept {
+        for frame in &mut self.frames[self.complete as usize..] {
+            frame.exits.sort_unstable();
+            frame.output.sort_unstable();
+            frame.callers = Vec::new();
+            self.bytes += FRAME_BYTES + size_of_val(&frame.exits[..]) + size_of_val(&frame.output[..]);
+        }
+        self.complete = self.frames.len() as u32;
+        self.called.clear();
+        self.exit_ids.clear();
+        self.output_ids.clear();
+    }
+
+    /// Do what a frame's state does by itself.
+    fn run(&mut self, frame: u32, node: u32, set: u32) {
+        let state = self.frames[frame as usize].state;
+        if state == self.accept {
             return;
         }
-        let split = self.split(top, set);
+        let split = self.split(state, set);
         let shifted = self.splits[split].shifted;
         if shifted != EMPTY {
             let what = self.shift(node, shifted);
             let asked = self.shifted[what].asked;
             if asked != EMPTY {
-                let out = &mut self.output.entry(node).or_insert((EMPTY, false)).0;
-                *out = unite(&mut self.sets, &mut self.scratch, *out, asked);
+                self.output(frame, (node, asked, false));
             }
             for i in 0..self.shifted[what].onward.len() {
                 let (terminal, child, ref groups) = self.shifted[what].onward[i];
-                let shifts = &self.rows[top as usize].shifts;
+                let shifts = &self.rows[state as usize].shifts;
                 if let Ok(at) = shifts.binary_search_by_key(&terminal, |s| s.0)
                     && self.is_of(shifts[at].1, groups.as_deref())
                 {
-                    let above = self.segment(segment, shifts[at].1);
-                    self.arrive(child, above);
+                    let to = shifts[at].1;
+                    self.arrive(frame, child);
+                    self.call(frame, child, to, self.nodes[child as usize].wanted);
                 }
             }
         }
         for i in 0..self.splits[split].reductions.len() {
-            let (lhs, pops, on) = self.splits[split].reductions[i];
-            if pops >= len {
-                self.suspend(node, pops - len, lhs, on);
-                continue;
-            }
-            let mut below = segment;
-            for _ in 0..pops {
-                below = self.segments[below as usize].0;
-            }
-            if let Some(to) = self.table.goto(self.segments[below as usize].1, lhs) {
-                let above = self.segment(below, to);
-                self.work.push((node, above, on));
+            let (lhs, pops, set) = self.splits[split].reductions[i];
+            match pops {
+                0 => self.returned(frame, Suspended { node, pops, lhs, set }),
+                _ => self.exit(frame, Suspended { node, pops: pops - 1, lhs, set }),
             }
         }
+    }
+
+    fn arrive(&mut self, frame: u32, node: u32) {
+        if self.nodes[node as usize].reached {
+            self.output(frame, (node, EMPTY, true));
+        }
+    }
+
+    /// Push `state` on a frame's, to decide `set` at `node`.
+    fn call(&mut self, caller: u32, node: u32, state: u32, mut set: u32) {
+        if set == EMPTY {
+            return;
+        }
+        // What was called before needs no second call; a cycle of reductions ends here.
+        match self.called.entry((caller, node, state)) {
+            Entry::Vacant(e) => drop(e.insert(set)),
+            Entry::Occupied(mut e) => {
+                let known = *e.get();
+                *e.get_mut() = unite(&mut self.sets, &mut self.scratch, known, set);
+                set = without(&mut self.sets, &mut self.scratch, set, known);
+                if set == EMPTY {
+                    return;
+                }
+            }
+        }
+        if let Some(&frame) = self.frame_ids.get(&(node, state, set)) {
+            return self.connect(caller, frame);
+        }
+        let count = self.frame_counts.entry((node, state)).or_default();
+        *count += 1;
+        if *count <= self.overlapping {
+            let frame = self.frame(node, state, set);
+            return self.connect(caller, frame);
+        }
+        let terminals: Vec<u32> = bits::iter(self.sets.get(set)).collect();
+        for terminal in terminals {
+            self.scratch.fill(0);
+            bits::insert(&mut self.scratch, terminal);
+            let set = self.sets.intern(&self.scratch);
+            let frame = self.frame(node, state, set);
+            self.connect(caller, frame);
+        }
+    }
+
+    fn frame(&mut self, node: u32, state: u32, set: u32) -> u32 {
+        if let Some(&frame) = self.frame_ids.get(&(node, state, set)) {
+            return frame;
+        }
+        let frame = self.new_frame(state);
+        self.frame_ids.insert((node, state, set), frame);
+        self.work.push(Work::Run { frame, node, set });
+        frame
+    }
+
+    /// Tell a frame all that is known of one that it calls, and what will be.
+    fn connect(&mut self, caller: u32, frame: u32) {
+        let called = &mut self.frames[frame as usize];
+        if frame >= self.complete {
+            called.callers.push(caller);
+        }
+        self.work.extend(called.exits.iter().map(|&exit| Work::Exit { caller, exit }));
+        self.work.extend(called.output.iter().map(|&output| Work::Output { caller, output }));
+    }
+
+    /// Continue a frame after one that it called was left.
+    fn returned(&mut self, caller: u32, exit: Suspended) {
+        if exit.pops > 0 {
+            self.exit(caller, Suspended { pops: exit.pops - 1, ..exit });
+        } else if let Some(to) = self.table.goto(self.frames[caller as usize].state, exit.lhs) {
+            self.call(caller, exit.node, to, exit.set);
+        }
+    }
+
+    fn exit(&mut self, frame: u32, mut exit: Suspended) {
+        let Frame { exits, callers, .. } = &mut self.frames[frame as usize];
+        match self.exit_ids.entry((frame, exit.node, exit.pops, exit.lhs)) {
+            Entry::Vacant(e) => {
+                e.insert(exits.len() as u32);
+                exits.push(exit);
+            }
+            Entry::Occupied(e) => {
+                let known = &mut exits[*e.get() as usize].set;
+                exit.set = without(&mut self.sets, &mut self.scratch, exit.set, *known);
+                *known = unite(&mut self.sets, &mut self.scratch, *known, exit.set);
+                if exit.set == EMPTY {
+                    return;
+                }
+            }
+        }
+        self.work.extend(callers.iter().map(|&caller| Work::Exit { caller, exit }));
+    }
+
+    fn output(&mut self, frame: u32, output: (u32, u32, bool)) {
+        let (node, set, reached) = output;
+        let Frame { output: outputs, callers, .. } = &mut self.frames[frame as usize];
+        match self.output_ids.entry((frame, node)) {
+            Entry::Vacant(e) => {
+                e.insert(outputs.len() as u32);
+                outputs.push(output);
+            }
+            Entry::Occupied(e) => {
+                let known = &mut outputs[*e.get() as usize];
+                let before = *known;
+                known.1 = unite(&mut self.sets, &mut self.scratch, known.1, set);
+                known.2 |= reached;
+                if *known == before {
+                    return;
+                }
+            }
+        }
+        self.work.extend(callers.iter().map(|&caller| Work::Output { caller, output }));
     }
 
     /// Whether an LR state is of one of these groups. The pseudo state of the end is of none.
@@ -370,6 +496,13 @@ impl Symbolic {
 fn meet(sets: &mut Pool, scratch: &mut [u64], a: u32, b: &[u64]) -> u32 {
     for ((out, x), y) in scratch.iter_mut().zip(sets.get(a)).zip(b) {
         *out = x & y;
+    }
+    sets.intern(scratch)
+}
+
+fn without(sets: &mut Pool, scratch: &mut [u64], a: u32, b: u32) -> u32 {
+    for ((out, x), y) in scratch.iter_mut().zip(sets.get(a)).zip(sets.get(b)) {
+        *out = x & !y;
     }
     sets.intern(scratch)
 }
