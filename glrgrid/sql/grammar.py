@@ -25,7 +25,8 @@ from .projection import reduced
 __all__ = ["compose", "slot_rules"]
 
 _WHOLE_ROW = (
-    "star", "table_star", "binder_star", "natural_join", "in_table", "from_joined", "update_from_several",
+    "star", "table_star", "binder_star", "natural_join", "in_table", "in_binder", "from_joined",
+    "update_from_several",
 )  # fmt: skip
 """Productions that read columns without naming them; the last two because SQLite makes a ``SELECT *`` of them."""
 _BELOW = -2

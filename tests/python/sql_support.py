@@ -113,7 +113,8 @@ NEW_NAMES = {
 LIKELY = {
     "from_table": 30.0, "from_binder": 0.2, "from_function": 0.2, "from_query": 1.0, "from_joined": 0.5,
     "column": 1.0, "table_column": 1.0, "binder_column": 0.02, "call": 1.0, "case": 0.5, "cast": 0.5, "row_value": 0.05,
-    "scalar_query": 0.2, "exists": 0.2, "in_query": 0.2, "in_table": 0.02, "collate": 0.1, "parameter": 0.3,
+    "scalar_query": 0.2, "exists": 0.2, "in_query": 0.2, "in_table": 0.02, "in_binder": 0.02,
+    "collate": 0.1, "parameter": 0.3,
     "select": 8.0, "insert": 0.3, "with": 0.05, "with_recursive": 0.05, "join_using": 0.05, "natural_join": 0.1,
     "window_call": 0.3, "order_item": 1.0, "having": 0.05,
 }  # fmt: skip

@@ -135,6 +135,15 @@ def test_clauses_can_be_denied(clause: str) -> None:
     assert kept >= len(examples) - 5
 
 
+def test_without_ctes_tables_are_those_there_are() -> None:
+    """FROM takes a binder for what a WITH may have declared; where none may, every name is one of the catalog."""
+    statements = ("SELECT 1 FROM unheard", "SELECT 1 FROM orders, ord", "SELECT 1 IN unheard")
+    for deny, accepted in (((), True), (("cte",), False)):
+        m = matcher(gg.Grammar.from_sql("sqlite", Role("r", {"*": "*"}, deny=deny), SHOP))
+        assert [accepts(m, statement) for statement in statements] == [accepted] * 3
+        assert accepts(m, "SELECT x.id FROM orders AS x, items WHERE 1 IN items")
+
+
 def test_row_limit() -> None:
     m = matcher(gg.Grammar.from_sql("sqlite", Role("r", {"orders": "*"}, row_limit=250), SHOP))
     for limit in ("0", "1", "9", "10", "99", "100", "199", "200", "249", "250"):
