@@ -26,8 +26,8 @@ MATURIN := env -u CONDA_PREFIX VIRTUAL_ENV=$(VENV) $(BIN)/maturin develop --rele
 help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(BUILT) ## Decode 200 SQL statements under masks and judge them
-	@echo "demo: compiling sql_core, decoding 200 statements under masks, judging them with sqlglot and Lark"
+demo: $(BUILT) ## Decode 200 SQL statements under masks and judge them, then 200 for each of three roles
+	@echo "demo: compiling sql_core, decoding 200 statements under masks, judging them with sqlglot and Lark; then three roles"
 	@$(BIN)/python -m glrgrid.demo
 
 test: $(BUILT) $(VOCABULARIES_INSTALLED) ## Run the Rust and the Python tests

@@ -1,13 +1,16 @@
-"""Runs the demo and prints what happened.
+"""Runs the two parts of the demo and prints what happened.
 
-The exit code is 1 if an output decoded under masks was refused by Lark or did not end. sqlglot knows a
-somewhat smaller language than the grammar, so what it alone refuses is printed and is no failure.
+The exit code is 1 if, in the first part, an output decoded under masks was refused by Lark or did not end (sqlglot
+knows a somewhat smaller language than the grammar, so what it alone refuses is printed and is no failure), or if, in
+the second, anything of :attr:`RoleResult.failures` happened.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,20 +19,21 @@ from rich.table import Table
 
 try:
     from .experiment import Judged, Result, run
+    from .roles import VERDICTS, RoleResult, Ruled, run_roles
 except ModuleNotFoundError as missing:
     sys.exit(f"error: the demo needs {missing.name}; pip install 'glrgrid[demo]'")
 
 SHOWN = 8
 """Statements that are printed."""
 
-SEED = 1
+SEED = 28
 """Of the statements printed by default."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m glrgrid.demo", description="Decode SQL under masks.")
-    parser.add_argument("--count", type=int, default=200, help="statements to decode")
+    parser.add_argument("--count", type=int, default=200, help="statements to decode, in each part and role")
     parser.add_argument("--seed", type=int, default=SEED)
     chosen = parser.parse_args(arguments)
     if chosen.count < 1:
@@ -42,7 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print_build(console, result)
     _print_times(console, result)
     _print_verdicts(console, result)
-    return 0 if all(judged.output.finished and judged.lark for judged in result.masked) else 1
+    failed = not all(judged.output.finished and judged.lark for judged in result.masked)
+
+    console.print("\nRoles: the same kind of model over a shop's database, under the masks of three roles\n")
+    started = time.perf_counter()
+    results = run_roles(chosen.count, chosen.seed)
+    for role_result in results:
+        _print_role(console, role_result)
+    _print_roles(console, results)
+    console.print(f"in {time.perf_counter() - started:.0f} s")
+    failures = [failure for role_result in results for failure in role_result.failures]
+    for failure in failures:
+        console.print(f"FAILED: {failure}")
+    return 1 if failed or failures else 0
 
 
 def _print_statements(console: Console, result: Result) -> None:
@@ -110,6 +126,35 @@ def _reason(judged: Judged) -> str:
     if not judged.output.finished:
         return "unfinished"
     return "refused by sqlglot" if judged.lark else "refused by Lark"
+
+
+def _print_role(console: Console, result: RoleResult) -> None:
+    def shown(outputs: list[Ruled], verdict: str, count: int) -> list[str]:
+        texts = sorted({r.output.text for r in outputs if r.verdict == verdict}, key=len)
+        return texts[len(texts) // 2 :][:count]
+
+    for text in shown(result.masked, "ran", SHOWN // 2):
+        console.print(f"  {result.role.name:<8} {text}")
+    for text in shown(result.free, "denied", SHOWN // 4):
+        console.print(f"  without masks, denied by SQLite's authorizer:  {text}")
+
+
+def _print_roles(console: Console, results: Sequence[RoleResult]) -> None:
+    console.print()
+    table = _table("statements", *(f"{r.role.name}\n{how}" for r in results for how in ("masks", "without")))
+    sides = [side for result in results for side in (result.masked, result.free)]
+    counts = [Counter(ruled.verdict for ruled in side) for side in sides]
+    table.add_row("decoded", *(str(len(side)) for side in sides))
+    for verdict, what in VERDICTS.items():
+        table.add_row(what, *(str(count[verdict]) for count in counts))
+    console.print(table)
+    for result in results:
+        controls = result.controls
+        console.print(
+            f"{result.role.name}: compiled in {result.compile_milliseconds:,.0f} ms; of {controls.hidden} statements "
+            f"that touch one hidden thing and {controls.granted} that read one granted column, masks, checker and "
+            f"SQLite judge {len(controls.missed)} otherwise than the grants"
+        )
 
 
 def _table(title: str, *columns: str) -> Table:

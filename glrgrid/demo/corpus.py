@@ -1,42 +1,56 @@
-"""Seeded SQL statements about a small shop: what the demo's model learns from."""
+"""Seeded SQL statements about a small shop, that of ``shop.sql``: what the demo's model learns from."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
-__all__ = ["statements"]
+__all__ = ["TABLES", "statements"]
 
 TABLES = {
-    "customers": ["id", "name", "email", "city", "country", "created_at"],
+    "customers": ["id", "name", "email", "city", "country", "since"],
     "orders": ["id", "customer_id", "total", "status", "created_at"],
     "products": ["id", "title", "price", "stock", "category"],
     "reviews": ["id", "product_id", "rating", "body"],
+    "employees": ["id", "first_name", "department", "salary"],
 }
+"""Columns of each table, its key first."""
+
 JOINS = [
     ("orders o", "customers c", "o.customer_id = c.id"),
     ("reviews r", "products p", "r.product_id = p.id"),
     ("customers c", "orders o", "o.customer_id = c.id"),
 ]
+NESTED = [("orders", "customer_id", "customers"), ("reviews", "product_id", "products")]
 FUNCTIONS = ["count", "sum", "avg", "min", "max"]
 WORDS = ["open", "paid", "shipped", "Lisbon", "Oslo", "books", "music", "blue", "O''Brien", "2024-05-01"]
 
 
-def statements(count: int, seed: int) -> list[str]:
-    """Make ``count`` statements; the same seed gives the same ones."""
-    writer = _Writer(Random(seed))
+def statements(count: int, seed: int, about: str | None = None) -> list[str]:
+    """Make ``count`` statements; the same seed gives the same ones. ``about``: one table, the first of a join."""
+    writer = _Writer(Random(seed), [about] if about else list(TABLES))
     return [writer.statement() for _ in range(count)]
 
 
 class _Writer:
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, tables: list[str]) -> None:
         self.random = random
+        self.tables = tables
+        self.joins = [join for join in JOINS if join[0].split()[0] in tables]
+        self.nestings = [nesting for nesting in NESTED if nesting[0] in tables]
 
     def statement(self) -> str:
-        kinds = [self.select, self.join, self.grouped, self.insert, self.update, self.delete, self.nested]
-        return self.random.choices(kinds, [8, 5, 4, 3, 3, 2, 4])[0]()
+        kinds = [
+            (self.select, 8), (self.join, 5 if self.joins else 0), (self.grouped, 4), (self.insert, 3),
+            (self.update, 3), (self.delete, 2), (self.nested, 4 if self.nestings else 0),
+        ]  # fmt: skip
+        writers, weights = zip(*kinds, strict=True)
+        chosen: Callable[[], str] = self.random.choices(writers, weights)[0]
+        return chosen()
 
     def table(self) -> tuple[str, list[str]]:
-        return self.random.choice(list(TABLES.items()))
+        name = self.random.choice(self.tables)
+        return name, TABLES[name]
 
     def some(self, items: list[str], most: int = 3) -> str:
         return ", ".join(self.random.sample(items, self.random.randint(1, min(most, len(items)))))
@@ -76,7 +90,7 @@ class _Writer:
         return f"SELECT {wanted} FROM {table}{where}{self.tail(columns)}"
 
     def join(self) -> str:
-        left, right, condition = self.random.choice(JOINS)
+        left, right, condition = self.random.choice(self.joins)
         columns = [
             f"{alias}.{column}" for name, alias in (left.split(), right.split()) for column in TABLES[name]
         ]
@@ -96,7 +110,7 @@ class _Writer:
 
     def insert(self) -> str:
         table, columns = self.table()
-        chosen = self.random.sample(columns, self.random.randint(2, 3))
+        chosen = self.random.sample(columns[1:], self.random.randint(2, 3))
         rows = ", ".join(
             f"({', '.join(self.value() for _ in chosen)})" for _ in range(self.random.randint(1, 2))
         )
@@ -104,7 +118,7 @@ class _Writer:
 
     def update(self) -> str:
         table, columns = self.table()
-        column = self.random.choice(columns)
+        column = self.random.choice(columns[1:])
         change = self.random.choice([self.value(), f"{column} + {self.random.choice([1, 5, 10])}"])
         return f"UPDATE {table} SET {column} = {change}{self.where(columns)}"
 
@@ -113,9 +127,7 @@ class _Writer:
         return f"DELETE FROM {table}{self.where(columns)}"
 
     def nested(self) -> str:
-        inner, key, outer = self.random.choice(
-            [("orders", "customer_id", "customers"), ("reviews", "product_id", "products")]
-        )
+        inner, key, outer = self.random.choice(self.nestings)
         columns = TABLES[inner]
         if self.random.random() < 0.5:
             query = f"SELECT {key} FROM {inner}{self.where(columns)}{self.tail(columns)}"

@@ -66,18 +66,28 @@ class Decoded:
 
 
 def decode(
-    compiled: CompiledGrammar, vocab: Vocab, model: NgramModel, random: np.random.Generator, timing: Timing
+    compiled: CompiledGrammar,
+    vocab: Vocab,
+    model: NgramModel,
+    random: np.random.Generator,
+    timing: Timing,
+    last: Sequence[int] = (),
 ) -> Decoded:
-    """Decode one output under masks."""
-    output = _start(compiled, vocab, model, random, timing)
+    """Decode one output under masks. ``last``: the tokens, if any, with which every output of the grammar ends."""
+    output = _start(compiled, vocab, model, random, timing, last)
     for restarts in range(1, STARTS):
         if not output.finished:
-            output = replace(_start(compiled, vocab, model, random, timing), restarts=restarts)
+            output = replace(_start(compiled, vocab, model, random, timing, last), restarts=restarts)
     return output
 
 
 def _start(
-    compiled: CompiledGrammar, vocab: Vocab, model: NgramModel, random: np.random.Generator, timing: Timing
+    compiled: CompiledGrammar,
+    vocab: Vocab,
+    model: NgramModel,
+    random: np.random.Generator,
+    timing: Timing,
+    last: Sequence[int],
 ) -> Decoded:
     matcher = Matcher(compiled)
     bitmask = allocate_token_bitmask(1, vocab.size)
@@ -89,12 +99,14 @@ def _start(
         matcher.fill_next_token_bitmask(bitmask)
         timing.mask.append(clock() - started)
 
-        if matcher.is_accepting():
+        ending = [*last, model.end_id]
+        if bitmask[0, ending[0] // 32] >> ending[0] % 32 & 1:
             complete_at = len(ids)
         if len(ids) >= LONG and complete_at is not None:
             matcher.rollback(len(ids) - complete_at)
-            matcher.accept_token(model.end_id)
-            kept = ids[:complete_at]
+            for token in ending:
+                matcher.accept_token(token)
+            kept = [*ids[:complete_at], *last]
             return Decoded(kept, _text(vocab, kept), matcher.is_terminated(), cut=True)
 
         logits = model.logits(ids)

@@ -16,9 +16,9 @@ from test_sql_policy import (
     CASES_ROLES,
     CLERK,
     SHOP,
-    Witness,
     access,
     grammar,
+    witness_of,
 )
 
 import glrgrid as gg
@@ -141,15 +141,16 @@ def test_qualify_finds_the_same_names() -> None:
 def check_witness(role: Role, count: int, seed: int) -> None:
     """Of what anyone may say, SQLite denies nothing that the checker passes."""
     sampler = Sampler(grammar(ADMIN).ir, random.Random(seed), fresh=0.02, access=access(ADMIN))
-    checker, witness = SemanticChecker(SHOP, role), Witness(role)
+    checker, witness = SemanticChecker(SHOP, role), witness_of(role)
     judged = passed = 0
     while judged < count:
         statement = sampler.statement(depth=12, length=25)
-        if witness.runs(statement):
+        outcome = witness.run(statement)
+        if outcome.error is None:
             judged += 1
             if not checker.check(statement):
                 passed += 1
-                assert not witness.denied, f"{witness.denied}: {statement}"
+                assert not outcome.denied, f"{outcome.denied}: {statement}"
     assert passed >= 0.02 * judged
 
 
