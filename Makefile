@@ -79,7 +79,7 @@ valgrind: ## Load forged artifacts under valgrind
 sql: $(BUILT) ## Hold SQL policies against SQLite, at length: half an hour
 	@echo "sql: 10,000 statements a role, parsed, run and watched by SQLite; all gold queries; the exhaustive speller"
 	@$(BIN)/python -m pytest -q -m full tests/python/test_sql_policy.py tests/python/test_sql_acceptance.py \
-		tests/python/test_sql_checker.py
+		tests/python/test_sql_checker.py tests/python/test_sql_differential.py
 
 roundtrip: $(BUILT) $(VOCABULARIES_INSTALLED) ## Encode ROUNDTRIP_TEXTS texts with every real tokenizer there is
 	@echo "roundtrip: encoding $(ROUNDTRIP_TEXTS) texts with real tokenizers, comparing what the tokens spell"

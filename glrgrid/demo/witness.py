@@ -18,6 +18,9 @@ STEPS = 20_000
 ROWS = 50
 """Rows that are fetched of a result."""
 
+PARAMETERS = dict.fromkeys("qrp1")
+"""Values of ``:q`` and so on; without a name, a parameter is an error."""
+
 RECURSIVE = 33  # sqlite3 has no name for it
 HARMLESS = (sqlite3.SQLITE_SELECT, RECURSIVE)
 CLOCK = {"current_date", "current_time", "current_timestamp"}
@@ -32,14 +35,15 @@ class Outcome:
     ----------
     error : str or None
         Why it did not run. Being stopped after :data:`STEPS` is no error.
-    denied : list of str
-        What it touches and the role may not.
+    denied : list of (int, str, str)
+        What it touches and the role may not: the code of an action, such as ``sqlite3.SQLITE_READ``, and two names,
+        such as those of table and column, as SQLite reports them but folded.
     reads : int
         How often it names a column to read.
     """
 
     error: str | None = None
-    denied: list[str] = field(default_factory=list)
+    denied: list[tuple[int, str, str]] = field(default_factory=list)
     reads: int = 0
 
     @property
@@ -67,6 +71,9 @@ class Witness:
         rules = Dialect.load("sqlite")
         self._functions = role.allowed_functions(rules)
         self._implicit = frozenset(rules.rules["implicit_columns"])
+        self._modules = {
+            fold(name) for (name,) in connection.execute("SELECT name FROM pragma_module_list").fetchall()
+        }
         connection.isolation_level = None
         connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")  # declares them, once
         listed = "SELECT name, type FROM pragma_table_list WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -89,7 +96,7 @@ class Witness:
         self._connection.set_authorizer(lambda *what: self._judge(outcome, *what))
         cursor = self._connection.cursor()
         try:
-            cursor.execute(statement, dict.fromkeys("qrp")).fetchmany(ROWS)
+            cursor.execute(statement, PARAMETERS).fetchmany(ROWS)
         except sqlite3.Error as error:
             outcome.error = None if str(error) == "interrupted" else str(error)
         finally:
@@ -124,10 +131,9 @@ class Witness:
         schema: str | None,
         source: str | None,
     ) -> int:
-        if not self._allows(
-            action, fold(first or ""), fold(second or ""), schema or "main", fold(source or "")
-        ):
-            outcome.denied.append(f"{action}({first}, {second}) in {schema} by {source}")
+        touched = (action, fold(first or ""), fold(second or ""))
+        if not self._allows(*touched, schema or "main", fold(source or "")):
+            outcome.denied.append(touched)
         if action == sqlite3.SQLITE_READ:
             outcome.reads += bool(second)
         return sqlite3.SQLITE_OK
@@ -135,7 +141,9 @@ class Witness:
     def _allows(self, action: int, first: str, second: str, schema: str, source: str) -> bool:
         if action == sqlite3.SQLITE_FUNCTION:
             return second in self._functions or second in CLOCK
-        if first not in self._columns:  # a CTE, of which no columns are reported, or a table function
+        if action == sqlite3.SQLITE_READ and not self._exists(first, second):
+            return True
+        if first not in self._columns:
             reads = action == sqlite3.SQLITE_READ and (not second or first in self._functions)
             return action in HARMLESS or reads
         grant = self._role.grant(first, schema)
@@ -153,6 +161,12 @@ class Witness:
         if action == sqlite3.SQLITE_UPDATE:
             return second in self._named(first, grant.update)
         return action == sqlite3.SQLITE_DELETE and grant.delete
+
+    def _exists(self, table: str, column: str) -> bool:
+        """Whether it is a column of the database. Those of CTEs and subqueries are reported too at times."""
+        if table in self._columns:
+            return not column or column in self._columns[table] | self._implicit
+        return table in self._modules or table.startswith("sqlite_")
 
     def _named(self, table: str, columns: object) -> frozenset[str]:
         return self._columns[table] if columns == "*" else frozenset(map(fold, columns))  # type: ignore[call-overload]

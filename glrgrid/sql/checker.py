@@ -165,7 +165,10 @@ class _Relation:
     def of(cls, table: TableAccess, access: Access, alias: str) -> _Relation:
         shape = table.table
         names = frozenset(fold(c.name) for c in shape.columns)
-        implicit = frozenset(access.dialect.rules["implicit_columns"]) if shape.rowid else frozenset()
+        has_rowid = (
+            shape.rowid or shape.kind == "view"
+        )  # of a view it is NULL, but found before names of results
+        implicit = frozenset(access.dialect.rules["implicit_columns"]) if has_rowid else frozenset()
         outputs = tuple(fold(c.name) for c in shape.columns if not c.hidden)
         hidden = (names | implicit) - table.select
         return cls(alias, table.select, hidden, False, table.hides, outputs, fold(shape.schema))
@@ -334,6 +337,7 @@ class _Check:
         scope = _Scope([relation])
         if source := root.args.get("from_"):
             self._from(source.this, [], scope, names)
+            self._conditions(source.this, None, names.inside(scope))
             if len(scope.relations) > 2:  # SQLite makes a SELECT * of several
                 self._no_star(source, scope.relations[1:])
         self._assignments(root, table, names.inside(scope))
@@ -416,17 +420,35 @@ class _Check:
                 self._expression(part, names)
 
     def _order_of_set(self, node: Any, names: _Names, parts: list[_Scope]) -> None:
-        """SQLite looks in one part after the other for what a term may mean."""
+        """SQLite resolves a term in one part after the other, until it means a result there."""
         order = node.args.get("order")
         for term in order.expressions if order else ():
-            found: list[list[Violation]] = []
+            refused: list[Violation] | None = None
             for scope in parts:
                 before, self.violations = self.violations, []
                 self._expression(term, names.inside(scope), aliases_first=True)
-                found.append(self.violations)
-                self.violations = before
-            found.sort(key=len)
-            self.violations += found[0]
+                found, self.violations = self.violations, before
+                if self._is_result(term.this, scope):
+                    refused = []
+                    break
+                if self._hides(term, scope):  # it is read, though it need not mean anything
+                    refused = found
+                    break
+                if refused is None or not found:
+                    refused = found
+            self.violations += refused or []
+
+    def _is_result(self, node: Any, scope: _Scope) -> bool:
+        bare = isinstance(node, self._e.Column) and not node.args.get("table")
+        return bare and isinstance(node.this, self._e.Identifier) and self._name(node.this) in scope.aliases
+
+    def _hides(self, term: Any, scope: _Scope) -> bool:
+        columns = (c for c in term.find_all(self._e.Column) if isinstance(c.this, self._e.Identifier))
+        return any(
+            name in relation.hidden
+            for name, qualifier, schema in map(self._parts_of, columns)
+            for relation in scope.having(name, qualifier, schema)
+        )
 
     def _select(self, node: Any, outer: _Names) -> tuple[tuple[str, ...], _Scope]:
         scope = _Scope()
@@ -620,14 +642,18 @@ class _Check:
         table = self._e.Table(this=node.this.copy(), db=node.args.get("table") and node.args["table"].copy())
         self._no_star(node, [self._table(table, "", names)], "IN reads columns")
 
+    def _parts_of(self, column: Any) -> tuple[str, str | None, str | None]:
+        """The name of a column, and its table and schema if they are said."""
+        table, schema = (
+            self._name(column.args[key]) if column.args.get(key) else None for key in ("table", "db")
+        )
+        return self._name(column.this), table, schema
+
     def _column(self, node: Any, scopes: tuple[_Scope, ...], aliases_first: bool) -> None:
         if not isinstance(node.this, self._e.Identifier) or node.args.get("catalog"):
             self._not_understood(node)
             return
-        name = self._name(node.this)
-        qualifier, schema = (
-            self._name(node.args[key]) if node.args.get(key) else None for key in ("table", "db")
-        )
+        name, qualifier, schema = self._parts_of(node)
         bare = qualifier is None
         if bare and aliases_first and name in scopes[0].aliases:
             return

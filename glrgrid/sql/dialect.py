@@ -31,6 +31,8 @@ class Dialect:
         The TOML file: ``clauses``, ``functions``, ``implicit_columns`` and so on.
     keywords : frozenset of str
         In lower case: the words that the lexer takes for more than a name.
+    names : frozenset of str
+        Keywords that may be names where they cannot be meant as keywords.
     fingerprint : str
         Of both files, hexadecimal.
     """
@@ -40,6 +42,7 @@ class Dialect:
     ir: GrammarIR
     rules: Mapping[str, Any]
     keywords: frozenset[str]
+    names: frozenset[str]
     fingerprint: str
 
     @classmethod
@@ -77,7 +80,18 @@ def _load(name: str) -> Dialect:
     ir = lark.read(texts[0])
     words = (text for t in ir.terminals if t.literal or t.name == "RESERVED" for text in _texts(t.expr))
     keywords = frozenset(word for word in words if word[0].isalpha())
-    return Dialect(rules["name"], rules["version"], ir, rules, keywords, digest)
+    return Dialect(rules["name"], rules["version"], ir, rules, keywords, keywords & _names(ir), digest)
+
+
+def _names(ir: GrammarIR) -> frozenset[str]:
+    """The texts of literals that fall back to a name, or are listed as one."""
+    listed = {
+        s for p in ir.productions if ir.nonterminals[p.lhs].name == "word" and len(p.rhs) == 1 for s in p.rhs
+    }
+    literals = (
+        t for i, t in enumerate(ir.terminals) if t.literal and (t.fallback is not None or i in listed)
+    )
+    return frozenset(text for t in literals for text in _texts(t.expr))
 
 
 def _texts(expr: Expr) -> list[str]:

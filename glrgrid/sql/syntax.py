@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import PolicyError
 from .access import Access
 from .catalog import fold
+from .dialect import Dialect
 
 __all__ = ["ARGUMENTS", "CLAUSES", "LEAVES", "PLAIN", "Source", "exp"]
 
@@ -118,6 +119,9 @@ CLAUSES: dict[str, Callable[[Any], bool]] = {
 }
 """By clause of the dialect, whether a node is one."""
 
+_BEFORE_OPERANDS = frozenset(("by", "like", "glob", "match", "regexp", "offset", "rows", "range", "groups"))
+"""Of the words that may be names, those after which an operand may begin."""
+
 _OPERATORS = {"like": "Like", "glob": "Glob", "match": "Match", "regexp": "RegexpLike"}
 
 
@@ -168,7 +172,7 @@ class Source:
         if not words or words[0] not in _VERBS:
             at = self._lexemes[0][1] if self._lexemes else 0
             return (at, "verb", "this is no statement that may be used"), None
-        statement, problem = self._parsed(words)
+        statement, problem = self._parsed(words, access.dialect)
         if problem is None:
             missed = self._unaccounted(statement, access)
             problem = None if missed is None else (missed, "syntax", "this cannot be read for certain")
@@ -197,11 +201,11 @@ class Source:
             for i, (kind, _, _) in enumerate(self._lexemes)
         ]
 
-    def _parsed(self, words: list[str]) -> tuple[Any, tuple[int, str, str] | None]:
+    def _parsed(self, words: list[str], dialect: Dialect) -> tuple[Any, tuple[int, str, str] | None]:
         import sqlglot
 
         try:
-            statements = sqlglot.parse(self._rewritten(words), read=_dialect())
+            statements = sqlglot.parse(self._rewritten(words, dialect), read=_dialect())
         except (
             sqlglot.errors.SqlglotError,
             RecursionError,
@@ -217,7 +221,7 @@ class Source:
             return None, (0, "syntax", "this is not one statement")
         return statements[0], None
 
-    def _rewritten(self, words: list[str]) -> str:
+    def _rewritten(self, words: list[str], dialect: Dialect) -> str:
         """The text in what sqlglot knows of SQLite, at the same length."""
         text = list(self.text)
 
@@ -236,7 +240,18 @@ class Source:
                 put(i + 2, "")
             elif self._lexemes[i][0] == "parameter" and word[0] == "?":
                 put(i, "?")
+            elif word == "+" and not self._ends_operand(i - 1, words, dialect):
+                put(i, "~")  # sqlglot drops a sign before an operand; to SQLite, "+x" is no name of a result
         return "".join(text)
+
+    def _ends_operand(self, index: int, words: list[str], dialect: Dialect) -> bool:
+        """Whether an operator follows the lexeme. Of words that may be names it is taken for granted."""
+        if index < 0:
+            return False
+        kind, word = self._lexemes[index][0], words[index]
+        if kind == "word" and word in dialect.keywords:
+            return word == "null" or (word in dialect.names and word not in _BEFORE_OPERANDS)
+        return kind != "sign" or word == ")"
 
     def _unaccounted(self, root: Any, access: Access) -> int | None:
         """The first word or quoted text that the parse has no name for."""
@@ -253,6 +268,7 @@ class Source:
             if kind in ("JSONExtract", "JSONExtractScalar"):
                 self.operators.add("json_arrow")
         plain = access.dialect.keywords | ({"true", "false"} - access.hidden_columns)
+        reserved = access.dialect.keywords - access.dialect.names  # the parse takes some for names
         previous = ""
         types = frozenset(access.dialect.rules["types"])
         in_type = False
@@ -264,8 +280,10 @@ class Source:
             if kind == "quoted" and not named and start not in literals:
                 if not (word[0] == "'" and previous == ">"):
                     return start
-            elif kind == "word" and not (named or in_type or word in plain or previous == "collate"):
-                return start
+            elif kind == "word":
+                known = word not in reserved if named else in_type or word in plain or previous == "collate"
+                if not known:
+                    return start
             previous = word
         return next((s for s, e in self._spans.items() if (s, e) not in spans), None)
 

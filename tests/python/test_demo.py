@@ -82,7 +82,7 @@ def test_what_must_not_happen_is_a_failure():
     """Each kind of it; the exit code depends on them."""
     [analyst] = run_roles(count=1, seed=5, roles=ROLES[:1])
     ran = next(ruled for ruled in analyst.masked if ruled.verdict == "ran")
-    leak = Ruled(ran.output, False, Outcome(denied=["20(customers, email)"]))
+    leak = Ruled(ran.output, False, Outcome(denied=[(20, "customers", "email")]))
     for masked, controls, words in (
         ([ran, leak], Controls(), "1 statements decoded under masks touch what the role may not"),
         (
