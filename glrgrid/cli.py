@@ -128,10 +128,7 @@ def compile_command(
 ) -> None:
     """Compile a grammar for a tokenizer and write the artifact."""
     with _one_line_errors(), _one_line_warnings():
-        if output.is_file() and any(
-            Path(read).is_file() and output.samefile(read) for read in (grammar, tokenizer)
-        ):
-            raise StateError(f"{output} is to be read; name another file with --output")
+        _refuse_to_overwrite(output, grammar, tokenizer)
         text = _grammar_text(grammar)
         parsed = _read(text, dialect or dialects.detect(text, grammar), start=start, lexer=lexer)
         vocab = _vocab(tokenizer)
@@ -146,6 +143,11 @@ def compile_command(
         print(json.dumps(_report(grammar, tokenizer, output, compiled), indent=2))
     else:
         _print_tables(output, compiled)
+
+
+def _refuse_to_overwrite(output: Path, *inputs: str | Path) -> None:
+    if output.is_file() and any(Path(read).is_file() and output.samefile(read) for read in inputs):
+        raise StateError(f"{output} is to be read; name another file with --output")
 
 
 @app.command("lint")

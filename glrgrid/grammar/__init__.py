@@ -15,7 +15,7 @@ from .ir import GrammarIR
 from .regular import alt
 
 if TYPE_CHECKING:
-    from ..sql import Catalog, Dialect, Role
+    from ..sql import Access, Catalog, Dialect, Role
     from ..vocab import Vocab
 
 __all__ = ["Grammar", "GrammarWarning"]
@@ -313,7 +313,8 @@ class Grammar:
         Raises
         ------
         PolicyError
-            The role grants what the catalog does not have, denies an unknown clause, or leaves no statement.
+            The role grants tables, columns or functions that there are not, denies an unknown clause, or leaves no
+            statement.
 
         Notes
         -----
@@ -328,11 +329,17 @@ class Grammar:
         """
         from ..sql.access import Access
         from ..sql.dialect import Dialect
-        from ..sql.grammar import compose
 
         chosen = Dialect.load(dialect) if isinstance(dialect, str) else dialect
+        return cls._from_access(Access.of(role, catalog, chosen))
+
+    @classmethod
+    def _from_access(cls, access: Access) -> Grammar:
+        """The same, of a role that was resolved over a catalog before."""
+        from ..sql.grammar import compose
+
         grammar = cls.__new__(cls)
-        grammar._ir, grammar._lowered, grammar._warnings = None, compose(Access.of(role, catalog, chosen)), ()
+        grammar._ir, grammar._lowered, grammar._warnings = None, compose(access), ()
         return grammar
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ..errors import PolicyError
@@ -77,9 +77,10 @@ class Access:
         Raises
         ------
         PolicyError
-            It grants tables or columns that the catalog does not have.
+            It grants tables, columns or functions that there are not.
         """
         _check_tables(role, catalog)
+        _check_functions(role, catalog, dialect)
         implicit = frozenset(dialect.rules["implicit_columns"])
         tables = tuple(_resolve(role, table, implicit) for table in catalog.tables)
         named = [(t, frozenset(fold(c.name) for c in t.table.columns)) for t in tables]
@@ -136,11 +137,35 @@ def _check_tables(role: Role, catalog: Catalog) -> None:
     known = {_key(table) for table in catalog.tables}
     for name, _ in role.tables:
         if name != "*" and name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f'; closest: "{close[0]}"' if close else ""
             raise PolicyError(
-                f'role "{role.name}" grants table "{name}", which the catalog does not have{hint}'
+                f'role "{role.name}" grants table "{name}", which the catalog does not have{_near(name, known)}'
             )
+
+
+def _check_functions(role: Role, catalog: Catalog, dialect: Dialect) -> None:
+    rules = dialect.rules
+    tables = (*rules["system_relations"], *map(fold, catalog.modules))
+    known = dialect.known_functions.union(tables, map(fold, catalog.functions))
+    for name in sorted(role.allowed_functions(dialect)):
+        if name not in known and not name.startswith(tuple(rules["system_prefixes"])):
+            raise PolicyError(
+                f'role "{role.name}" grants function "{name}", which neither SQL dialect "{dialect.name}" '
+                f"({dialect.version}) nor the catalog has{_near(name, known)}; one that the application defines is to "
+                "be listed in the catalog's functions"
+            )
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """What may have been meant."""
+    close = difflib.get_close_matches(name, known, 3)
+    if close:
+        return f"; closest: {', '.join(map(_quoted, close))}"
+    some = sorted(known)[:8]
+    return f"; there are: {', '.join(map(_quoted, some))}{' and others' if len(known) > len(some) else ''}"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _key(table: Table) -> str:
@@ -157,10 +182,9 @@ def _resolve(role: Role, table: Table, implicit: frozenset[str]) -> TableAccess:
         folded = frozenset(map(fold, granted))
         if not folded <= names:
             odd = sorted(folded - names)[0]
-            close = difflib.get_close_matches(odd, names, 1)
-            hint = f'; closest: "{close[0]}"' if close else ""
             raise PolicyError(
-                f'role "{role.name}" grants column "{odd}" of "{table.name}", which has none{hint}'
+                f'role "{role.name}" grants column "{odd}" of "{table.name}", which has none of that name'
+                f"{_near(odd, names)}"
             )
         return folded
 

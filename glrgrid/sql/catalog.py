@@ -59,6 +59,9 @@ class Catalog:
         All that the account of the connection can see, whatever a role may.
     modules : tuple of str
         Further names that FROM could reach, such as virtual tables that exist without being created.
+    functions : tuple of str
+        What the connection can call beyond the dialect's functions: those that the application has defined. Read from a
+        connection; else they are given here, as in ``dataclasses.replace(catalog, functions=("score",))``.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Catalog:
 
     tables: tuple[Table, ...]
     modules: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     _index: dict[tuple[str, str], Table] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +106,7 @@ class Catalog:
             The file is missing or is no database.
         """
         if isinstance(source, sqlite3.Connection):
-            return cls(tuple(_tables(source)), tuple(_modules(source)))
+            return cls(tuple(_tables(source)), tuple(_modules(source)), tuple(_functions(source)))
         uri = f"file:{quote(os.fspath(source))}?mode=ro"
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -167,7 +171,7 @@ class Catalog:
             }
             for t in self.tables
         ]
-        return {"tables": tables, "modules": list(self.modules)}
+        return {"tables": tables, "modules": list(self.modules), "functions": list(self.functions)}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Catalog:
@@ -177,7 +181,7 @@ class Catalog:
                 Table(t["name"], tuple(Column(*c) for c in t["columns"]), t["schema"], t["kind"], t["rowid"])
                 for t in value["tables"]
             )
-            return cls(tables, tuple(value["modules"]))
+            return cls(tables, tuple(value["modules"]), tuple(value.get("functions", ())))
         except (KeyError, TypeError) as error:
             raise PolicyError(f"catalog: not what Catalog.to_dict writes: {error!r}") from None
 
@@ -203,6 +207,16 @@ def _tables(connection: sqlite3.Connection) -> Iterator[Table]:
 
 def _modules(connection: sqlite3.Connection) -> list[str]:
     return sorted(name for (name,) in connection.execute("SELECT name FROM pragma_module_list"))
+
+
+def _functions(connection: sqlite3.Connection) -> list[str]:
+    """What every connection has is the dialect's business."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as plain:
+        every, its = (
+            {name for (name,) in c.execute("SELECT name FROM pragma_function_list")}
+            for c in (plain, connection)
+        )
+    return sorted(its - every)
 
 
 def _run(text: str) -> Iterator[Table]:

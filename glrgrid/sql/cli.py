@@ -63,9 +63,8 @@ def _catalog(path: Path) -> Catalog:
 
 def _may_say(role: Path, catalog: Path, dialect: str) -> tuple[Access, Grammar]:
     """What a role may do with a catalog, and the grammar of what it may say."""
-    chosen = Dialect.load(dialect)
-    access = Access.of(Role.from_toml(role), _catalog(catalog), chosen)
-    return access, Grammar.from_sql(chosen, access.role, access.catalog)
+    access = Access.of(Role.from_toml(role), _catalog(catalog), Dialect.load(dialect))
+    return access, Grammar._from_access(access)
 
 
 @app.command("snapshot")
@@ -78,6 +77,8 @@ def snapshot_command(
 ) -> None:
     """Write what a database holds as a catalog, in JSON."""
     with _shell()._one_line_errors():
+        if output is not None:
+            _shell()._refuse_to_overwrite(output, database)
         catalog = _catalog(database)
         text = json.dumps(catalog.to_dict(), indent=1, ensure_ascii=False) + "\n"
         if output is None:
@@ -108,6 +109,7 @@ def compile_command(
     """Compile what a role may say for a tokenizer and write the artifact."""
     shell = _shell()
     with shell._one_line_errors(), shell._one_line_warnings():
+        shell._refuse_to_overwrite(output, role, catalog, tokenizer)
         access, grammar = _may_say(role, catalog, dialect)
         with shell._progress_bar() as progress:
             compiled = compile(grammar, shell._vocab(tokenizer), progress=progress)

@@ -114,7 +114,8 @@ def _known_names(access: Access) -> dict[str, Slots]:
     """The slots of every name of the catalog and of the dialect."""
     rules = access.dialect.rules
     schemas = frozenset(rules["schemas"]) | {fold(t.table.schema) for t in access.tables}
-    functions = access.dialect.known_functions | access.functions | access.table_functions
+    own = frozenset(map(fold, access.catalog.functions))
+    functions = access.dialect.known_functions | own | access.functions | access.table_functions
     columns = access.readable_columns | access.hidden_columns
     written = frozenset(name for t in access.tables for name in t.insert | t.update)
     words = [*rules["types"], *rules["collations"]]

@@ -70,7 +70,8 @@ class Role:
     verbs : iterable of str
         Out of ``select``, ``insert``, ``update``, ``delete``. What a :class:`Grant` gives beyond them is not granted.
     functions : iterable of str, optional
-        What may be called; table functions too. Default: what the dialect lists as safe.
+        What may be called; table functions too. Default: what the dialect lists as safe. They must be known to the
+        dialect or listed in the catalog (:attr:`Catalog.functions`).
     deny : iterable of str
         Clauses that may not be used: keys of the dialect's ``[clauses]``, such as ``"recursive_cte"``.
     row_limit : int, optional

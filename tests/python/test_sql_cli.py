@@ -67,6 +67,18 @@ def test_from_a_database_to_a_probed_artifact(files: Path) -> None:
     assert result.exit_code == 1 and "artifact is of grammar" in result.stderr
 
 
+def test_what_is_read_is_not_overwritten(files: Path) -> None:
+    for name in ("role.toml", "shop.db"):
+        before = (files / name).read_bytes()
+        for arguments in (
+            ["compile", *under_role(files), "-t", "default", "-o", files / name],
+            ["snapshot", files / name, "-o", files / name],
+        ):
+            result = run(*arguments)
+            assert result.exit_code == 1 and "is to be read; name another file" in result.stderr
+            assert (files / name).read_bytes() == before
+
+
 def test_check(files: Path) -> None:
     result = run("check", "-", *under_role(files), stdin="SELECT name FROM customers\n")
     assert (result.exit_code, result.stdout) == (0, "-: no violations\n")

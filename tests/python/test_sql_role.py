@@ -213,6 +213,23 @@ def test_access_resolves_names() -> None:
     assert access.functions == {"count", "sum"}
 
 
+def test_functions_of_the_application() -> None:
+    """Those of the connection can be granted; elsewhere the catalog is told of them."""
+    connection = database()
+    connection.create_function("Score", 1, lambda value: value)
+    read = Catalog.from_sqlite(connection)
+    assert read.functions == ("score",) and SHOP.functions == ()
+    told = Catalog.from_dict({**SHOP.to_dict(), "functions": ["Score"]})
+    for catalog in (read, told):
+        role = Role("r", {"orders": "*"}, functions=["SCORE", "json_each", "pragma_table_info"])
+        m = matcher(gg.Grammar.from_sql("sqlite", role, catalog))
+        assert accepts(m, "SELECT score(total) FROM orders, json_each('[]')") and not accepts(
+            m, "SELECT count(*)"
+        )
+        m = matcher(gg.Grammar.from_sql("sqlite", Role("r", {"orders": "*"}), catalog))
+        assert not accepts(m, "SELECT score(total) FROM orders") and not accepts(m, "SELECT 1 AS score")
+
+
 def test_implicit_columns_of_tables_that_hide_none() -> None:
     """A rowid can be the value of a hidden column, so it goes with all of them."""
     catalog = Catalog.from_ddl("CREATE TABLE t (id INTEGER PRIMARY KEY, x); CREATE TABLE u (a)")
@@ -279,7 +296,23 @@ def test_attached_schemas() -> None:
             'denies unknown clause "joins"; there are: ',
         ),
         (lambda: Access.of(Role("r", {"order": "*"}), SHOP, SQLITE), 'does not have; closest: "orders"'),
-        (lambda: Access.of(Role("r", {"orders": ["totals"]}), SHOP, SQLITE), 'closest: "total"'),
+        (
+            lambda: Access.of(Role("r", {"zebras": "*"}), SHOP, SQLITE),
+            'role "r" grants table "zebras", which the catalog does not have; there are: "big_orders", "customers"',
+        ),
+        (
+            lambda: Access.of(Role("r", {"orders": ["totals"]}), SHOP, SQLITE),
+            'none of that name; closest: "total"',
+        ),
+        (
+            lambda: Access.of(Role("r", {"items": Grant(update=("zebra",))}, ["update"]), SHOP, SQLITE),
+            '"items", which has none of that name; there are: "order_id", "price", "product", "quantity"',
+        ),
+        (
+            lambda: Access.of(Role("r", {"orders": "*"}, functions=["Cuont"]), SHOP, SQLITE),
+            'role "r" grants function "cuont", which neither SQL dialect "sqlite" (3.40.1) nor the catalog has; '
+            'closest: "count"',
+        ),
         (
             lambda: gg.Grammar.from_sql("sqlite", Role("r", {}, ["update"]), SHOP),
             "leaves no statement at all",
