@@ -47,6 +47,7 @@ __all__ = [
     "TokenSet",
     "find_useless",
     "map_leaves",
+    "place_of",
 ]
 
 _MAX_INLINE = 8
@@ -167,6 +168,21 @@ Leaf = Name | Literal | Regex | Range | Call | Embedded | TokenSet
 Node = Leaf | Seq | Alt | Repeat | And | Not
 
 
+def place_of(node: Node) -> Position | None:
+    """Where a tree begins, as far as it is known."""
+    if isinstance(node, Repeat):
+        return place_of(node.item)
+    if isinstance(node, Alt):
+        return node.items[0].position
+    if isinstance(node, Seq):
+        return place_of(node.items[0]) if node.items else None
+    if isinstance(node, And):
+        return place_of(node.items[0])
+    if isinstance(node, Not):
+        return place_of(node.item)
+    return node.position
+
+
 def map_leaves(node: Node, change: Callable[[Leaf], Node]) -> Node:
     """Copy a tree with every leaf replaced."""
     if isinstance(node, Seq):
@@ -199,6 +215,7 @@ class Lowering:
         self._symbol = symbol
         self._productions: dict[tuple[int, Rhs], str] = {}
         self._helpers: dict[tuple[str, tuple[Rhs, ...]], int] = {}
+        self._up_to_found: dict[tuple[Rhs, int], Rhs] = {}
         self._rule = ""
 
     @property
@@ -261,7 +278,8 @@ class Lowering:
         if isinstance(node, (And, Not)):
             what = "&" if isinstance(node, And) else "~"
             raise GrammarError(
-                f'rule "{self._rule}" uses "{what}"; only terminals can, so name that part as one'
+                f'rule "{self._rule}" uses "{what}"; only terminals can, so name that part as one',
+                *(place_of(node) or ()),
             )
         return (self._symbol(node),)
 
@@ -313,9 +331,11 @@ class Lowering:
     def _up_to(self, unit: Rhs, count: int) -> Rhs:
         if count == 0:
             return ()
-        power = 1 << (count.bit_length() - 1)
-        longer = self._power(unit, power) + self._up_to(unit, count - power)
-        return (self._helper("upto", [self._up_to(unit, power - 1), longer]),)
+        if (unit, count) not in self._up_to_found:
+            power = 1 << (count.bit_length() - 1)
+            longer = self._power(unit, power) + self._up_to(unit, count - power)
+            self._up_to_found[unit, count] = (self._helper("upto", [self._up_to(unit, power - 1), longer]),)
+        return self._up_to_found[unit, count]
 
     def _helper(self, kind: str, alternatives: list[Rhs]) -> int:
         """The nonterminal for this content, as a symbol."""

@@ -35,6 +35,7 @@ from .ebnf import (
     Repeat,
     Seq,
     TokenSet,
+    place_of,
 )
 from .ir import Position
 from .lark_blocks import Block, take_out
@@ -272,7 +273,7 @@ class _Statements(Transformer[Token, Any]):
     def alternative(self, items: list[Any]) -> Alternative:
         *sequences, alias = items
         body = sequences[0] if len(sequences) == 1 else Seq((And(tuple(sequences)),))
-        position = position_of(alias) if alias else _position(body)
+        position = position_of(alias) if alias else place_of(body)
         return Alternative(body, str(alias) if alias else None, position)
 
     def sequence(self, items: list[Node]) -> Seq:
@@ -380,21 +381,6 @@ def _repeat(item: Node, low: int, high: int | None) -> Node:
     if isinstance(item, Repeat) and item.low == 0 and (low, high) == (0, 1):
         return item
     return Repeat(item, low, high)
-
-
-def _position(node: Node) -> Position | None:
-    """Where a tree begins, as far as it is known."""
-    if isinstance(node, Repeat):
-        return _position(node.item)
-    if isinstance(node, Alt):
-        return node.items[0].position
-    if isinstance(node, Seq):
-        return _position(node.items[0]) if node.items else None
-    if isinstance(node, And):
-        return _position(node.items[0])
-    if isinstance(node, Not):
-        return _position(node.item)
-    return node.position
 
 
 def _unescape(token: Token, body: str, backslash: str) -> str:
