@@ -87,6 +87,13 @@ TokenizerOption = Annotated[
 ArtifactArgument = Annotated[Path, typer.Argument(help="An artifact that compile wrote.", metavar="ARTIFACT")]
 
 
+class OnBudget(StrEnum):
+    """What ``compile`` does when a limit is passed."""
+
+    partial = "partial"
+    error = "error"
+
+
 class Automaton(StrEnum):
     """What ``inspect`` can draw."""
 
@@ -124,16 +131,37 @@ def compile_command(
     ] = None,
     start: Annotated[str | None, typer.Option(help="Start rule; default: the dialect's.")] = None,
     dialect: DialectOption = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Seconds that the build may take.", show_default=False)
+    ] = None,
+    max_memory_mb: Annotated[
+        float | None, typer.Option(help="Memory that it may take, in MiB.", show_default=False)
+    ] = None,
+    max_artifact_mb: Annotated[
+        float | None, typer.Option(help="Size that the artifact may have, in MiB.", show_default=False)
+    ] = None,
+    on_budget: Annotated[
+        OnBudget, typer.Option(help="Past a limit: leave the rest to be filled on demand, or fail.")
+    ] = OnBudget.partial,
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as one JSON object.")] = False,
 ) -> None:
     """Compile a grammar for a tokenizer and write the artifact."""
     with _one_line_errors(), _one_line_warnings():
         _refuse_to_overwrite(output, grammar, tokenizer)
         text = _grammar_text(grammar)
-        parsed = _read(text, dialect or dialects.detect(text, grammar), start=start, lexer=lexer)
+        with _named(grammar):
+            parsed = _read(text, dialect or dialects.detect(text, grammar), start=start, lexer=lexer)
         vocab = _vocab(tokenizer)
-        with _progress_bar() as progress:
-            compiled = compile(parsed, vocab, progress=progress)
+        with _named(grammar), _progress_bar() as progress:
+            compiled = compile(
+                parsed,
+                vocab,
+                max_seconds=max_seconds,
+                max_memory_mb=max_memory_mb,
+                max_artifact_mb=max_artifact_mb,
+                on_budget=on_budget.value,
+                progress=progress,
+            )
         compiled.save(output)
     for message in compiled.warnings[:SHOWN_WARNINGS]:
         _tell("warning", message)
@@ -488,6 +516,16 @@ def _one_line_errors() -> Iterator[None]:
     except GlrgridError as error:
         _tell("error", str(error))
         raise typer.Exit(1) from error
+
+
+@contextmanager
+def _named(file: str) -> Iterator[None]:
+    """Let errors say which file they are about."""
+    try:
+        yield
+    except GlrgridError as error:
+        error.args = (f"{file}: {error}", *error.args[1:])
+        raise
 
 
 @contextmanager

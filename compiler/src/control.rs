@@ -196,7 +196,8 @@ impl Control {
     }
 }
 
-/// Run a build. `tell` hears of each stage and its share done, 0 to 1, and returns false to cancel it.
+/// Run a build. `tell` hears of each stage and its share done, from 0 when it begins to 1 when it has ended, and returns
+/// false to cancel it.
 ///
 /// # Panics
 /// With what `work` panicked with.
@@ -223,11 +224,17 @@ pub(crate) fn supervise<R: Send + 'static>(
         let ended = receiver.recv_timeout(INTERVAL).ok();
         let names: Vec<&'static str> = control.stages().iter().map(|stage| stage.name).collect();
         let mut go_on = true;
-        for name in &names[told..] {
-            go_on &= tell(name, 0.0);
+        for at in told..names.len() {
+            if at > 0 {
+                go_on &= tell(names[at - 1], 1.0);
+            }
+            go_on &= tell(names[at], 0.0);
         }
         told = names.len();
         if let Some(result) = ended {
+            if let (Ok(_), Some(name)) = (&result, names.last()) {
+                go_on &= tell(name, 1.0);
+            }
             // A short build is over before anybody could stop it.
             break if go_on { result } else { Err(Box::new(Stopped) as _) };
         }

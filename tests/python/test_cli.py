@@ -61,6 +61,40 @@ def test_compile_does_not_overwrite_its_grammar(tmp_path):
     assert grammar.read_text() == 'start: "a"'
 
 
+def test_compile_keeps_to_limits(tmp_path):
+    output = tmp_path / "x.glrgrid"
+    result = compile_to(output, "sql_core", "--max-seconds", 1e-9)
+    assert result.exit_code == 0 and "max_seconds" in result.stderr
+    assert gg.load(output, gg.Vocab.default()).stats["rows_missing"] > 0
+    for option in ("--max-seconds", "--max-memory-mb", "--max-artifact-mb"):
+        result = compile_to(output, "sql_core", option, 1e-6, "--on-budget", "error")
+        check_refused(result, "sql_core: ", option.lstrip("-").replace("-", "_"))
+    result = compile_to(
+        output, "sql_core", "--max-seconds", 600, "--max-memory-mb", 4000, "--max-artifact-mb", 100
+    )
+    assert result.exit_code == 0 and result.stderr == ""
+    assert gg.load(output, gg.Vocab.default()).stats["rows_missing"] == 0
+    check_refused(compile_to(output, "sql_core", "--max-seconds", 0), "pass a positive number")
+    assert compile_to(output, "sql_core", "--on-budget", "wait").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("x.lark", 'start: "a', "(line 1, column 8)"),
+        ("x.lark", "start: A", 'undefined symbol "A"'),
+        ("x.gbnf", 'root ::= ("a"', "group opened on line 1"),
+        ("x.json", '{"type": 3}', "(at /type)"),
+        ("x.json", '{"enum": []}', ""),
+        ("x.regex", "(a", "malformed"),
+    ],
+)
+def test_errors_name_the_file(tmp_path, name, text, message):
+    grammar = tmp_path / name
+    grammar.write_text(text)
+    check_refused(compile_to(tmp_path / "out", grammar), f"error: {grammar}: ", message)
+
+
 def test_the_line_break_that_ends_a_regex_file_is_no_part_of_it(tmp_path):
     (tmp_path / "x.regex").write_text("[0-9]{3}\n")
     assert compile_to(tmp_path / "x.glrgrid", tmp_path / "x.regex").exit_code == 0

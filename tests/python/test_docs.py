@@ -41,7 +41,7 @@ def test_docstring_examples_were_found():
     assert len(found) >= 5
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/json_schema.md", "docs/sql.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/compiling.md", "docs/json_schema.md", "docs/sql.md"])
 def test_examples_of_documents(name, tmp_path, monkeypatch):
     blocks = re.findall(r"(?ms)^```python\n(.*?)^```", (README.parent / name).read_text("utf-8"))
     assert blocks
