@@ -1,4 +1,7 @@
-"""Masks beside llguidance's, where the two define the same language; runs where llguidance is installed."""
+"""Masks beside llguidance's, where the two define the same language; runs where llguidance is installed.
+
+GBNF goes there as Lark in which every character is a terminal.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from character_lark import character_lark
 from test_corpus import NAMES, ROWS, VOCAB, fresh, ids_of, read
 
 import glrgrid as gg
@@ -38,6 +42,8 @@ DIFFERENT = {
     "reports: white space before the first lexeme": IGNORED,
 }
 """Corpus rows that mean something else there, and why."""
+TOKENS = ("gbnf: tokens", "gbnf: a token by its id")
+"""Rows with tokens, which its Lark can say and characters cannot."""
 END = VOCAB.eos_ids[0]
 
 
@@ -61,13 +67,17 @@ TOKENIZER = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()))
 COMPARED = [
     name
     for name, row in ROWS.items()
-    if row["dialect"] in ("lark", "regex") and "error" not in row and name not in DIFFERENT
+    if row["dialect"] in ("gbnf", "lark", "regex")
+    and "error" not in row
+    and name not in (*DIFFERENT, *TOKENS)
 ]
 
 
 def their_grammar(row: dict[str, Any]) -> str:
     """The grammar, told not to leave out tokens because others are canonical."""
     text = row["grammar"]
+    if row["dialect"] == "gbnf":
+        text = character_lark(text, **row.get("options", {}))
     if row["dialect"] == "regex":
         text = (
             "start: /"
