@@ -45,12 +45,15 @@ class SchemaError(GlrgridError):
 
     Attributes
     ----------
+    reason : str
+        What is wrong, without the place.
     pointer : str
         JSON Pointer of the offending place, ``""`` for the whole schema.
     """
 
     def __init__(self, message: str, pointer: str = "") -> None:
-        super().__init__(f"{message} (at {pointer or '/'})")
+        super().__init__(f"{message} (at {pointer or 'the root'})")
+        self.reason = message
         self.pointer = pointer
 
 

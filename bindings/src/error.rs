@@ -62,10 +62,10 @@ pub fn too_large(what: &str, states: usize, limit: usize) -> PyErr {
 pub fn compile(error: CompileError) -> PyErr {
     let message = error.to_string();
     match error {
-        CompileError::Malformed(_)
-        | CompileError::Grammar(_)
-        | CompileError::NothingBegins { .. }
-        | CompileError::TooManyTerminals { .. } => py::GrammarError::new_err(message),
+        CompileError::Malformed(_) | CompileError::NothingBegins { .. } | CompileError::TooManyTerminals { .. } => {
+            py::GrammarError::new_err(message)
+        }
+        CompileError::Grammar(issue) => placed(py::GrammarError::new_err(message), issue.position()),
         CompileError::Lexer { error, position } => {
             use compiler::lexer::LexerError::{EmptyLanguage, Nullable, TokenRange, TooDeep, UnresolvedToken};
             let raised = match error {
@@ -76,15 +76,7 @@ pub fn compile(error: CompileError) -> PyErr {
                 | UnresolvedToken { .. } => py::GrammarError::new_err(message),
                 _ => return py::BudgetExceeded::new_err(message),
             };
-            if let Some((line, column)) = position {
-                // The message already names the place; the attributes are for programs.
-                Python::attach(|py| {
-                    let value = raised.value(py);
-                    value.setattr("line", line).and_then(|()| value.setattr("column", column))
-                })
-                .ok();
-            }
-            raised
+            placed(raised, position)
         }
         CompileError::Lr(_) | CompileError::Limit { .. } | CompileError::Budget { .. } => {
             py::BudgetExceeded::new_err(message)
@@ -92,6 +84,18 @@ pub fn compile(error: CompileError) -> PyErr {
         CompileError::Cancelled { .. } => py::Cancelled::new_err(message),
         CompileError::Internal(_) => py::InternalError::new_err(message),
     }
+}
+
+/// A grammar's error whose message already names the place; the attributes are for programs.
+fn placed(raised: PyErr, position: Option<(u32, u32)>) -> PyErr {
+    if let Some((line, column)) = position {
+        Python::attach(|py| {
+            let value = raised.value(py);
+            value.setattr("line", line).and_then(|()| value.setattr("column", column))
+        })
+        .ok();
+    }
+    raised
 }
 
 pub fn schema(error: SchemaError) -> PyErr {

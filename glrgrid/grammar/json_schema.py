@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from glrgrid import _native
 from glrgrid.errors import SchemaError
@@ -64,13 +65,22 @@ def _text(schema: object) -> str:
         except UnicodeDecodeError as error:
             raise SchemaError(f"the schema is not UTF-8 text: {error}") from None
     if isinstance(schema, str):
-        return schema
+        return _utf8(schema)
     if not isinstance(schema, (dict, bool)):
         kind = type(schema).__name__
         raise TypeError(
             f"schema is of type {kind}; pass JSON text, a dict, or a class with model_json_schema()"
         )
     try:
-        return json.dumps(schema, allow_nan=False, ensure_ascii=False)
+        return _utf8(json.dumps(schema, allow_nan=False, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"the schema is not JSON: {error}") from None
+
+
+def _utf8(text: str) -> str:
+    """The text, if it has no lone surrogates, which no JSON text in UTF-8 can contain."""
+    found = re.search("[\ud800-\udfff]", text)
+    if found is None:
+        return text
+    around = ascii(text[max(0, found.start() - 20) : found.end()])
+    raise SchemaError(f"the schema has a lone surrogate, which no UTF-8 text can contain: {around}")

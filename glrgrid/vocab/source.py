@@ -96,7 +96,9 @@ def expect(value: Any, kind: type, where: str, pointer: str, wanted: str) -> Any
     """``value``, if it is a ``kind``."""
     if not isinstance(value, kind):
         found = "nothing" if value is None else type(value).__name__
-        raise VocabError(f"{where}: {pointer or '/'}: expected {wanted}, found {found}; pass a complete file")
+        raise VocabError(
+            f"{where}: {pointer or 'the root'}: expected {wanted}, found {found}; pass a complete file"
+        )
     return value
 
 

@@ -164,7 +164,7 @@ def test_the_older_form_and_json_text_mean_the_same():
     [
         ("{", "is JSON; this is not"),
         ({"type": "structural_tag"}, 'at /format: expected a format: an object with a "type"'),
-        ({"type": "const"}, 'at /: unknown format "const"; there are const_string'),
+        ({"type": "const"}, 'at the root: unknown format "const"; there are const_string'),
         ({"type": "regex"}, 'format "regex" lacks "pattern"'),
         ({"type": "regex", "pattern": "a", "x": 1}, 'at /x: format "regex" has no "x"'),
         ({"type": "regex", "pattern": "(?=a)"}, "a look-around"),

@@ -280,6 +280,26 @@ def test_a_cancelled_build():
     check(gg.Cancelled, "cancelled|stage", compile_text, 'start: "a"', cancel=token)
 
 
+def test_progress_tells_of_each_stage_from_its_beginning_to_its_end():
+    told: list[tuple[str, float]] = []
+    compiled = compile_text('start: "a"', progress=lambda stage, share: told.append((stage, share)))
+    stages = list(dict.fromkeys(stage for stage, _ in told))
+    assert stages == list(compiled.stats["milliseconds"])
+    for stage in stages:
+        shares = [share for name, share in told if name == stage]
+        assert shares == sorted(shares) and (shares[0], shares[-1]) == (0.0, 1.0)
+
+
+def test_a_schema_as_a_whole_is_the_root():
+    with pytest.raises(gg.SchemaError, match=r"\(at the root\)$") as caught:
+        gg.Grammar.from_json_schema(False)
+    assert caught.value.pointer == "" and caught.value.reason in str(caught.value)
+    with pytest.raises(gg.SchemaError, match=r"lone surrogate.*ud800"):
+        gg.Grammar.from_json_schema({"required": ["\ud800"]})
+    with pytest.raises(gg.SchemaError, match="lone surrogate"):
+        gg.Grammar.from_json_schema('{"const": "\ud800"}')
+
+
 def test_an_exception_in_progress_stops_the_build():
     def stop(stage: str, share: float) -> None:
         raise LookupError(stage)

@@ -171,6 +171,23 @@ pub enum GrammarIssue {
     },
 }
 
+impl GrammarIssue {
+    /// Where in the grammar text it is, if that is known.
+    pub fn position(&self) -> Position {
+        match self {
+            GrammarIssue::StartOutOfRange { .. } | GrammarIssue::LhsOutOfRange { .. } => None,
+            GrammarIssue::StartUndefined { position, .. }
+            | GrammarIssue::SymbolOutOfRange { position, .. }
+            | GrammarIssue::FallbackOutOfRange { position, .. }
+            | GrammarIssue::FallbackCycle { position, .. }
+            | GrammarIssue::RejectFallback { position, .. }
+            | GrammarIssue::RejectUsed { position, .. }
+            | GrammarIssue::IgnoredUsed { position, .. }
+            | GrammarIssue::EmptyLanguage { position, .. } => *position,
+        }
+    }
+}
+
 fn place(position: &Position) -> String {
     position.map_or(String::new(), |(line, column)| format!(" (line {line}, column {column})"))
 }

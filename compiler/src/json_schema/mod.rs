@@ -105,9 +105,9 @@ pub struct SchemaError {
 }
 
 impl SchemaError {
-    /// The pointer, readable also where it is empty.
+    /// The pointer, readable also where it is empty, which is the pointer to the whole document.
     pub fn place(&self) -> &str {
-        if self.pointer.is_empty() { "/" } else { &self.pointer }
+        if self.pointer.is_empty() { "the root" } else { &self.pointer }
     }
 }
 
