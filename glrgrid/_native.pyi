@@ -19,6 +19,7 @@ class Vocab:
         tokens: Sequence[bytes | None],
         eos_ids: Sequence[int],
         names: Sequence[tuple[str, int]] | None = None,
+        markers: Sequence[int] | None = None,
     ) -> Vocab: ...
     def prepare(self) -> None:
         """Build what compiling needs of the vocabulary now, instead of in the first ``compile``."""
@@ -45,6 +46,9 @@ class Vocab:
     @property
     def names(self) -> list[tuple[str, int]]:
         """Ids of tokens by the names they are known by, sorted."""
+    @property
+    def markers(self) -> list[int]:
+        """Ids of markers, ascending: named tokens that a grammar may also name by their text."""
     @property
     def eos_ids(self) -> list[int]:
         """Ids that end the output, ascending."""

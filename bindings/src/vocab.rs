@@ -2,7 +2,7 @@
 
 use crate::compiled::write_atomically;
 use crate::error::{self, guard};
-use compiler::vocab::saved::Names;
+use compiler::vocab::saved::{Named, Names};
 use compiler::vocab::{Trie, saved};
 use dwa_runtime::artifact::Buffer;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 #[pyclass(frozen, module = "glrgrid._native")]
 pub struct Vocab {
     pub inner: Arc<dwa_runtime::Vocab>,
-    names: Names,
+    named: Named,
     trie: Arc<OnceLock<Arc<Trie>>>,
 }
 
@@ -28,21 +28,27 @@ impl Vocab {
 #[pymethods]
 impl Vocab {
     #[new]
-    #[pyo3(signature = (tokens, eos_ids, names=None))]
+    #[pyo3(signature = (tokens, eos_ids, names=None, markers=None))]
     fn new(
         py: Python<'_>,
         tokens: Vec<Option<Bound<'_, PyBytes>>>,
         eos_ids: Vec<u32>,
         names: Option<Names>,
+        markers: Option<Vec<u32>>,
     ) -> PyResult<Self> {
         guard(|| {
             let mut names = names.unwrap_or_default();
             names.sort_unstable();
             names.retain(|(_, id)| (*id as usize) < tokens.len());
+            let mut markers = markers.unwrap_or_default();
+            markers.sort_unstable();
+            markers.dedup();
+            markers.retain(|id| (*id as usize) < tokens.len());
+            let named = Named { names, markers };
             let tokens: Vec<Vec<u8>> =
                 tokens.iter().map(|t| t.as_ref().map_or_else(Vec::new, |b| b.as_bytes().to_vec())).collect();
             let inner = py.detach(|| dwa_runtime::Vocab::new(&tokens, &eos_ids)).map_err(error::vocab)?;
-            Ok(Vocab { inner: Arc::new(inner), names, trie: Arc::new(OnceLock::new()) })
+            Ok(Vocab { inner: Arc::new(inner), named, trie: Arc::new(OnceLock::new()) })
         })
     }
 
@@ -66,7 +72,7 @@ impl Vocab {
         guard(|| {
             py.detach(|| {
                 let trie = self.trie.get_or_init(|| Arc::new(Trie::new(&self.inner)));
-                write_atomically(&path, &saved::write(&self.inner, trie, &self.names))
+                write_atomically(&path, &saved::write(&self.inner, trie, &self.named))
             })
             .map_err(|e| error::vocab_file(&path, &format!("cannot be written: {e}")))
         })
@@ -85,9 +91,9 @@ impl Vocab {
                 let buffer = Buffer::map(&path).map_err(|e| format!("cannot be read: {e}"))?;
                 saved::read(&Arc::new(buffer)).map_err(|e| e.to_string())
             })
-            .map(|(vocab, trie, names)| Vocab {
+            .map(|(vocab, trie, named)| Vocab {
                 inner: Arc::new(vocab),
-                names,
+                named,
                 trie: Arc::new(OnceLock::from(Arc::new(trie))),
             })
             .map_err(|problem| error::vocab_file(&path, &problem))
@@ -107,7 +113,13 @@ impl Vocab {
     /// Ids of tokens by the names they are known by, sorted.
     #[getter]
     fn names(&self) -> Names {
-        self.names.clone()
+        self.named.names.clone()
+    }
+
+    /// Ids of markers, ascending: named tokens that a grammar may also name by their text.
+    #[getter]
+    fn markers(&self) -> Vec<u32> {
+        self.named.markers.clone()
     }
 
     /// Ids that end the output, ascending.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from glrgrid import _native
@@ -28,12 +31,16 @@ class GrammarWarning(UserWarning):
 class Grammar:
     """A grammar, ready to be compiled. Immutable; equal grammars have equal fingerprints."""
 
-    __slots__ = ("_ir", "_lowered", "_warnings")
+    __slots__ = ("_ir", "_lowered", "_read", "_text_read", "_warnings")
 
     def __init__(self, ir: GrammarIR) -> None:
         self._ir: GrammarIR | None = ir
         self._lowered: _native.SchemaGrammar | str | None = None
         self._warnings = ir.warnings
+        self._text_read = ""
+        """The text that the grammar was made of, where literals in it may mean tokens as well, ..."""
+        self._read: Callable[..., GrammarIR] | None = None
+        """... and how to read it again, knowing the markers of a vocabulary."""
 
     @classmethod
     def from_lark(cls, text: str, start: str = "start", lexer: str | None = None) -> Grammar:
@@ -85,7 +92,7 @@ class Grammar:
         ['A', 'SEMICOLON']
         """
         _check_text(text, "the grammar's text")
-        return cls._warned(lark.read(text, start, lexer, _read_schema))
+        return cls._of(text, partial(lark.read, text, start, lexer, _read_schema))
 
     @classmethod
     def from_gbnf(cls, text: str, start: str = "root") -> Grammar:
@@ -124,7 +131,7 @@ class Grammar:
         ['[0-9]+', '\\(', '\\)']
         """
         _check_text(text, "the grammar's text")
-        return cls._warned(gbnf.read(text, start))
+        return cls._of(text, partial(gbnf.read, text, start))
 
     @classmethod
     def from_regex(cls, pattern: str, flags: str = "") -> Grammar:
@@ -179,7 +186,7 @@ class Grammar:
         for text in texts:
             if any("\ud800" <= c <= "\udfff" for c in text):
                 raise GrammarError(f"choice {text!r} has a lone surrogate, which no UTF-8 text can contain")
-        return cls(scannerless.build({"start": (alt(("lit", text) for text in texts), (1, 1))}, "start"))
+        return cls._of("\0".join(texts), partial(_read_choices, texts))
 
     @classmethod
     def from_structural_tag(cls, tag: str | dict[str, Any]) -> Grammar:
@@ -207,13 +214,22 @@ class Grammar:
         >>> Grammar.from_structural_tag({"type": "triggered_tags", "triggers": ["<f"], "tags": [tag]})
         <Grammar "text": ...>
         """
-        return cls._warned(structural_tag.read(tag, _read_schema))
+        text = tag if isinstance(tag, str) else ""
+        try:
+            tag = json.loads(text) if text else copy.deepcopy(tag)
+            text = json.dumps(tag, ensure_ascii=False)
+        except (ValueError, TypeError, RecursionError):
+            pass  # the reader says what is wrong
+        return cls._of(text, partial(structural_tag.read, tag, _read_schema))
 
     @classmethod
-    def _warned(cls, ir: GrammarIR) -> Grammar:
+    def _of(cls, text: str, read: Callable[..., GrammarIR]) -> Grammar:
+        ir = read()
         for message in ir.warnings:
             warnings.warn(message, GrammarWarning, stacklevel=3)
-        return cls(ir)
+        grammar = cls(ir)
+        grammar._text_read, grammar._read = text, read
+        return grammar
 
     @classmethod
     def from_json_schema(
@@ -286,8 +302,7 @@ class Grammar:
             one_of=one_of,
             lenient=lenient,
         )
-        grammar = cls.__new__(cls)
-        grammar._ir, grammar._lowered, grammar._warnings = None, lowered, tuple(lowered.warnings)
+        grammar = cls._lazily(lowered, tuple(lowered.warnings))
         for message in grammar._warnings:
             warnings.warn(message, GrammarWarning, stacklevel=2)
         return grammar
@@ -338,8 +353,14 @@ class Grammar:
         """The same, of a role that was resolved over a catalog before."""
         from ..sql.grammar import compose
 
+        return cls._lazily(compose(access), ())
+
+    @classmethod
+    def _lazily(cls, lowered: _native.SchemaGrammar | str, warned: tuple[str, ...]) -> Grammar:
+        """A grammar whose IR is only made if somebody asks for it."""
         grammar = cls.__new__(cls)
-        grammar._ir, grammar._lowered, grammar._warnings = None, compose(access), ()
+        grammar._ir, grammar._lowered, grammar._warnings = None, lowered, warned
+        grammar._text_read, grammar._read = "", None
         return grammar
 
     @property
@@ -351,7 +372,14 @@ class Grammar:
 
     def _source(self, vocab: Vocab) -> str | _native.SchemaGrammar:
         """What the compiler takes: a schema's grammar as it is, others as canonical text with tokens named by id."""
-        return tokens.resolve(self.ir, vocab).to_json() if self._lowered is None else self._lowered
+        if self._lowered is not None:
+            return self._lowered
+        ir = self.ir
+        if self._read is not None and (
+            markers := [name for name in vocab.markers if name in self._text_read]
+        ):
+            ir = self._read(markers=markers)
+        return tokens.resolve(ir, vocab).to_json()
 
     @property
     def _text(self) -> str:
@@ -384,6 +412,14 @@ class Grammar:
         sizes = f"{len(ir.terminals)} terminals, {len(ir.productions)} productions"
         start = ir.nonterminals[ir.start].name
         return f'<Grammar "{start}": {sizes}, {ir.lexer} lexer, {self.fingerprint[:12]}>'
+
+
+def _read_choices(texts: Sequence[str], markers: Collection[str] = ()) -> GrammarIR:
+    named = dict.fromkeys(name for text in texts for name in tokens.parts_of(text, markers)[1::2])
+    choices = alt(tokens.spelled(text, markers) for text in texts)
+    return scannerless.build(
+        {"start": (choices, (1, 1))}, "start", tokens={name: (tokens.token(name), (1, 1)) for name in named}
+    )
 
 
 def _check_text(text: object, what: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Collection
 from typing import NoReturn
 
 from ..errors import GrammarError
@@ -36,7 +37,7 @@ _HEX = {"x": 2, "u": 4, "U": 8}
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-", "^": "^"}
 
 
-def read(text: str, start: str = "root") -> GrammarIR:
+def read(text: str, start: str = "root", markers: Collection[str] = ()) -> GrammarIR:
     """Read a grammar in GBNF.
 
     Parameters
@@ -45,6 +46,8 @@ def read(text: str, start: str = "root") -> GrammarIR:
         The grammar.
     start : str
         Start rule.
+    markers : collection of str
+        Names of tokens that literals with their text mean as well.
 
     Returns
     -------
@@ -56,13 +59,13 @@ def read(text: str, start: str = "root") -> GrammarIR:
     GrammarError
         The text is malformed, or uses what is not supported.
     """
-    found, tokens = rules(text, start)
+    found, tokens = rules(text, start, markers)
     return build(found, start, tokens=tokens)
 
 
-def rules(text: str, start: str = "root") -> tuple[Rules, Rules]:
+def rules(text: str, start: str = "root", markers: Collection[str] = ()) -> tuple[Rules, Rules]:
     """The rules of a text, one of them ``start``, and its tokens, for :mod:`glrgrid.grammar.scannerless`."""
-    reader = _Reader(text)
+    reader = _Reader(text, markers)
     found = reader.rules()
     if start not in found:
         hint = _closest(start, found)
@@ -78,8 +81,9 @@ def _closest(name: str, known: Rules) -> str:
 class _Reader:
     """Recursive descent over the text; ``_at`` is the offset of what comes next."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, markers: Collection[str]) -> None:
         self._text = text
+        self._markers = markers
         self._at = 0
         self._used: dict[str, int] = {}
         """Names that rules refer to, and where they do so first."""
@@ -147,7 +151,10 @@ class _Reader:
         """What stands here, or ``None`` if the sequence is over."""
         begin, character = self._at, self._text[self._at : self._at + 1]
         if character == '"':
-            return ("lit", self._literal())
+            text = self._literal()
+            for marker in tokens.parts_of(text, self._markers)[1::2]:
+                self.tokens.setdefault(marker, (tokens.token(marker), self._position(begin)))
+            return tokens.spelled(text, self._markers)
         if character == "[":
             return self._class()
         if character == ".":

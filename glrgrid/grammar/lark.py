@@ -11,16 +11,17 @@ whether or not a rule uses it; priorities of rules have no effect; ``"select"i``
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from lark import Token
 
 from ..errors import GrammarError
-from . import compose, lark_warnings, regex, regular
+from . import compose, lark_warnings, regex, regular, tokens
 from .ebnf import (
     Alt,
     And,
@@ -70,7 +71,11 @@ _LITERAL_NAMES = {
 
 
 def read(
-    text: str, start: str = "start", lexer: str | None = None, read_schema: ReadSchema | None = None
+    text: str,
+    start: str = "start",
+    lexer: str | None = None,
+    read_schema: ReadSchema | None = None,
+    markers: Collection[str] = (),
 ) -> GrammarIR:
     """Read a grammar in Lark's text format.
 
@@ -84,6 +89,8 @@ def read(
         Wins over the directive; the default is ``"contextual"``.
     read_schema : callable, optional
         Makes the grammar of a JSON Schema, for ``%json``.
+    markers : collection of str
+        Names of tokens that literals with their text mean as well.
 
     Returns
     -------
@@ -96,7 +103,7 @@ def read(
         The text is malformed, or uses what is not supported.
     """
     try:
-        return _Compiler(collect(*parse(text)), read_schema).compile(start, lexer)
+        return _Compiler(collect(*parse(text)), read_schema, markers).compile(start, lexer)
     except RecursionError:
         raise GrammarError(
             "the grammar is nested too deeply; name the inner groups as rules or terminals"
@@ -106,9 +113,12 @@ def read(
 class _Compiler:
     """Lowers one table of definitions."""
 
-    def __init__(self, module: Module, read_schema: ReadSchema | None) -> None:
+    def __init__(self, module: Module, read_schema: ReadSchema | None, markers: Collection[str]) -> None:
         self._module = module
         self._read_schema = read_schema
+        self._markers = markers
+        self._marked: dict[int, int] = {}
+        """Terminals with the text of markers, and the nonterminals that can be it or the tokens."""
         self._parts: dict[int, GrammarIR] = {}
         """Grammars of blocks, by nonterminal."""
         self._optional: dict[int, int] = {}
@@ -152,7 +162,8 @@ class _Compiler:
             warnings=tuple(self._warnings(start_id, lexer)),
         )
         if self._parts and lexer != "contextual":
-            raise GrammarError("%json and %lark need the contextual lexer")
+            place = self._lowering.nonterminals[min(self._parts)].position
+            fail("%json and %lark need the contextual lexer", place or (1, 1))
         return compose.embed(ir, self._parts)
 
     # Terminals
@@ -283,7 +294,8 @@ class _Compiler:
             chunks = _WORDS.findall(what) if kind == "substring_words" else list(what)
         else:
             known = '"substring_chars": "...", "substring_words": "..." or "substring_chunks": ["...", ...]'
-            fail(f"%regex: expected one of {known}", node.position)
+            found = ", ".join(json.dumps(key) for key in value) or "nothing"
+            fail(f"%regex: {found} is not supported; expected one of {known}", node.position)
         return regular.substrings(tuple(chunks))
 
     def _anonymous_terminal(self, leaf: Leaf) -> int:
@@ -331,7 +343,8 @@ class _Compiler:
             lhs, definition, self._bound = self._pending.popleft()
             self._rule = definition.name
             if any(a.name in ("lazy", "stop", "suffix") for a in self._attributes(definition)):
-                self._lowering.add(lhs, self._delimited(definition), definition.name)
+                for rhs in self._delimited(definition):
+                    self._lowering.add(lhs, rhs, definition.name)
             else:
                 self._lowering.add_rule(lhs, definition.name, definition.body)
 
@@ -349,8 +362,8 @@ class _Compiler:
                 fail(f'attribute "{attribute.name}" is not supported: {why}', attribute.position)
         return definition.attributes
 
-    def _delimited(self, definition: Definition) -> tuple[int, ...]:
-        """The terminal of a rule that ends as soon as it can."""
+    def _delimited(self, definition: Definition) -> Iterator[tuple[int, ...]]:
+        """The terminal of a rule that ends as soon as it can; and what ends with a marker in its place."""
         self._open.append(f"{definition.name}[...]")
         expr = self._expr(definition.body)
         for attribute in definition.attributes:
@@ -364,13 +377,42 @@ class _Compiler:
                         f'attribute "{attribute.name}" needs a string, pattern or terminal',
                         attribute.position,
                     )
+                yield from self._up_to_marker(definition, expr, attribute)
                 expr = regular.shortest(("cat", (expr, self._expr(attribute.value))))
         self._check_size(definition.name, expr, definition.position)
         self._open.pop()
         if expr[0] == "and" and regex.is_nullable(expr):
-            return ()  # nothing is shorter
+            yield ()  # nothing is shorter
+            return
         index = self._add(definition.name, expr, definition.position, 0, False)
-        return (self._terminal_or_nothing(index),)
+        yield (self._terminal_or_nothing(index),)
+
+    def _up_to_marker(
+        self, definition: Definition, expr: Expr, attribute: Attribute
+    ) -> Iterator[tuple[int, ...]]:
+        """Text without the literal at which a rule ends, and the tokens in its place."""
+        literal = self._literal_of(attribute.value)
+        if literal is None or len(parts := tokens.parts_of(literal.text, self._markers)) == 1:
+            return
+        before = ("cat", (_ANY_TEXT, ("lit", literal.text), _ANY_TEXT))
+        text: Expr = ("and", (("cat", (expr, ("lit", parts[0]))), ("not", before)))
+        index = self._add(f"{definition.name}[...]", text, definition.position, 0, False)
+        yield (self._terminal_or_nothing(index), *self._tokens_of(["", *parts[1:]], attribute.position))
+
+    def _literal_of(self, value: Node | Token | None) -> Literal | None:
+        """The literal that a value is, by name or outright."""
+        if isinstance(value, (Name, Literal)):
+            named = isinstance(value, Name) and self._definitions.get(value.name)
+            value = (self._single_leaf(named) if named else value) or value
+        return value if isinstance(value, Literal) and not value.fold else None
+
+    def _tokens_of(self, parts: list[str], position: Position) -> Iterator[int]:
+        """The symbols of a literal's text and markers, in turn."""
+        for at, part in enumerate(parts):
+            if at % 2:
+                yield self._token(TokenSet(tokens.token(part), part, position))
+            elif part:
+                yield self._anonymous_terminal(Literal(part, False, position))
 
     def _symbol(self, leaf: Leaf) -> int:
         symbol = self._symbol_of(leaf)
@@ -378,7 +420,19 @@ class _Compiler:
             symbol = self._terminal_or_nothing(symbol)
         if symbol >= 0:
             self._first_use.setdefault(symbol, (self._rule, leaf.position))
+            symbol = self._marked_or_plain(symbol, leaf)
         return symbol
+
+    def _marked_or_plain(self, symbol: int, leaf: Leaf) -> int:
+        """The symbol by which rules use a literal, which can be the tokens of the markers in it."""
+        literal = self._literal_of(leaf) if self._markers else None
+        if literal is None or len(parts := tokens.parts_of(literal.text, self._markers)) == 1:
+            return symbol
+        if symbol not in self._marked:
+            place = self._marked[symbol] = self._lowering.declare(f"__spelled_{len(self._marked)}", None)
+            self._lowering.add(place, (symbol,), self._rule)
+            self._lowering.add(place, tuple(self._tokens_of(parts, leaf.position)), self._rule)
+        return ~self._marked[symbol]
 
     def _symbol_of(self, leaf: Leaf) -> int:
         if isinstance(leaf, Call):
@@ -406,7 +460,9 @@ class _Compiler:
         block: Block = self._module.blocks[leaf.number]
         if leaf.kind == "lark":
             try:
-                part = _Compiler(collect(*parse(block.value)), self._read_schema).compile("start", None)
+                part = _Compiler(collect(*parse(block.value)), self._read_schema, self._markers).compile(
+                    "start", None
+                )
             except GrammarError as error:
                 raise GrammarError(f"in the grammar that %lark opens: {error}", *leaf.position) from None
         elif self._read_schema is None:

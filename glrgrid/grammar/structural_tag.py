@@ -8,20 +8,24 @@ Free text ends where something else begins, so formats are translated together w
 an end tag is one regular expression, ``no trigger and no end in it, then the end``. Text up to a trigger ends with
 the first occurrence of any trigger. Where formats speak of tokens, those are symbols of their own; free tokens are
 never ones that end the output.
+
+Begins, ends and triggers are often the text of a *marker*, a token that free text does not match. The token is then
+another way of writing them. Where a trigger is only the first part of a marker, as ``<tool`` of ``<tool_call>``, the
+token is the trigger and what follows it in the begin of its tag.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
-from ..errors import GrammarError
-from . import gbnf, lark, regex
+from ..errors import GrammarError, SchemaError
+from . import gbnf, lark, regex, tokens
 from .ir import Expr, GrammarIR, Position
 from .regular import EMPTY, NOTHING, alt, cat, has_reference, repeat
 from .scannerless import build
-from .tokens import END_IDS
 
 __all__ = ["read"]
 
@@ -73,7 +77,7 @@ class _Ends(NamedTuple):
     tokens: tuple[Token, ...] = ()
 
 
-def read(tag: Any, read_schema: Callable[[Any], GrammarIR]) -> GrammarIR:
+def read(tag: Any, read_schema: Callable[[Any], GrammarIR], markers: Collection[str] = ()) -> GrammarIR:
     """Read a structural tag.
 
     Parameters
@@ -82,6 +86,8 @@ def read(tag: Any, read_schema: Callable[[Any], GrammarIR]) -> GrammarIR:
         JSON, or what it means.
     read_schema : callable
         Makes the grammar of a JSON Schema.
+    markers : collection of str
+        Names of tokens that texts of the tag mean as well.
 
     Returns
     -------
@@ -102,7 +108,7 @@ def read(tag: Any, read_schema: Callable[[Any], GrammarIR]) -> GrammarIR:
         tag = _from_structures(tag)
     elif isinstance(tag, dict) and tag.get("type") == "structural_tag":
         place, tag = "/format", tag.get("format")
-    reader = _Reader(read_schema)
+    reader = _Reader(read_schema, markers)
     body = reader.then(tag, place, _Ends(), EMPTY)
     return build({**reader.rules, "text": (body, _BEGIN)}, "text", reader.parts, reader.tokens)
 
@@ -127,7 +133,18 @@ def _from_structures(tag: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fail(message: str, place: str) -> NoReturn:
-    raise GrammarError(f"structural tag, at {place or '/'}: {message}")
+    raise GrammarError(f"structural tag, at {place or 'the root'}: {message}")
+
+
+@contextmanager
+def _inside_of(place: str) -> Iterator[None]:
+    """Give errors of what stands in a tag the place in the tag."""
+    try:
+        yield
+    except GrammarError as error:
+        raise GrammarError(f"structural tag, at {place}: {error}") from None
+    except SchemaError as error:
+        raise SchemaError(f"structural tag: {error.reason}", place + error.pointer) from None
 
 
 def _free(stops: Iterable[str]) -> Expr:
@@ -136,14 +153,42 @@ def _free(stops: Iterable[str]) -> Expr:
     return _ANY if texts == NOTHING else ("and", (_ANY, ("not", cat((_ANY, texts, _ANY)))))
 
 
+def _free_with(end: str, stops: Iterable[str]) -> Expr:
+    """The same, with ``end`` at its end."""
+    text = _free(stops)
+    return ("and", (text, cat((_ANY, ("lit", end))))) if end else text
+
+
 def _up_to(stop: str, stops: Iterable[str]) -> Expr:
     """Text that ends with ``stop``, the first occurrence of any of ``stops``."""
     before = cat((_ANY, alt(("lit", s) for s in stops), _ANY[1], _ANY))
     return ("and", (cat((_ANY, ("lit", stop))), ("not", before)))
 
 
+def _before(text: Expr, tail: Expr) -> Expr:
+    """Free text and what follows. With texts that may follow it is one regular expression, with others it is not."""
+    first, *rest = tail[1] if tail[0] == "cat" else (tail,)
+    if first[0] != "alt" or not has_reference(first):
+        return cat((text, tail))
+    plain = alt(item for item in first[1] if not has_reference(item))
+    others = (item for item in first[1] if has_reference(item))
+    return alt(cat((text, item, *rest)) for item in (plain, *others))
+
+
+class _Item(NamedTuple):
+    """What is entered from free text: the trigger and what follows that."""
+
+    trigger: str
+    rest: Expr
+    before: str = ""
+    """Where a marker is in the way of the trigger: the text before the marker, ..."""
+    marked: Expr = NOTHING
+    """... and the marker with what follows it."""
+
+
 class _Reader:
-    def __init__(self, read_schema: Callable[[Any], GrammarIR]) -> None:
+    def __init__(self, read_schema: Callable[[Any], GrammarIR], markers: Collection[str] = ()) -> None:
+        self._markers = markers
         self.rules: dict[str, tuple[Expr, Position]] = {}
         self.parts: dict[str, GrammarIR] = {}
         self.tokens: dict[str, tuple[Expr, Position]] = {}
@@ -153,7 +198,7 @@ class _Reader:
         """A format and what follows it."""
         kind = self._check(value, place)
         if kind == "any_text":
-            return cat((self._any_text(value, place, ends), tail))
+            return _before(self._any_text(value, place, ends), tail)
         if kind == "sequence":
             for index, element in reversed(list(enumerate(self._list(value, "elements", place)))):
                 tail = self.then(element, f"{place}/elements/{index}", ends, tail)
@@ -172,7 +217,7 @@ class _Reader:
             if not all(isinstance(r, list) and len(r) == 2 and isinstance(r[0], str) for r in rules):
                 _fail("expected pairs of a text and a format", f"{place}/rules")
             items = [
-                (rule[0], self.then(rule[1], f"{place}/rules/{index}/1", _Ends(), EMPTY))
+                self._item(rule[0], rule[0], self.then(rule[1], f"{place}/rules/{index}/1", _Ends(), EMPTY))
                 for index, rule in enumerate(rules)
             ]
             excludes = (*self._texts(value, "excludes", place), *ends.texts)
@@ -197,11 +242,13 @@ class _Reader:
                 longest,
             )
         if kind == "const_string":
-            return ("lit", self._text(value, "value", place))
+            return self._literal(self._text(value, "value", place))
         if kind == "regex":
             if value.get("excludes"):
                 _fail('"excludes" of a regular expression is not supported', f"{place}/excludes")
-            return regex.from_pattern(self._text(value, "pattern", place), whole=True)
+            pattern = self._text(value, "pattern", place)
+            with _inside_of(f"{place}/pattern"):
+                return regex.from_pattern(pattern, whole=True)
         if kind == "grammar":
             return self._grammar(value, place)
         if kind == "json_schema":
@@ -234,7 +281,7 @@ class _Reader:
             return cat(
                 (self._token(self._begin_token(value, place), f"{place}/begin"), self._inside(value, place))
             )
-        return cat((("lit", self._text(value, "begin", place)), self._inside(value, place)))
+        return cat((self._literal(self._text(value, "begin", place)), self._inside(value, place)))
 
     def _tags(self, value: dict[str, Any], place: str) -> list[Any]:
         """Tags, which in a list of tags need not say that they are."""
@@ -257,15 +304,17 @@ class _Reader:
         texts = tuple(end) if isinstance(end, list) else (end,)
         if not texts or not all(isinstance(text, str) for text in texts):
             _fail("expected a text, a list of texts or a token", f"{place}/end")
-        after = alt(("lit", text) for text in texts)
-        return self.then(value["content"], f"{place}/content", _Ends(tuple(filter(None, texts))), after)
+        after = alt(map(self._literal, texts))
+        ends = _Ends(tuple(filter(None, texts)), tuple(text for text in texts if text in self._markers))
+        return self.then(value["content"], f"{place}/content", ends, after)
 
     def _triggered(self, value: dict[str, Any], place: str, ends: _Ends, tail: Expr) -> Expr:
         triggers = self._texts(value, "triggers", place)
         tags = self._tags(value, place)
         if not triggers or not all(triggers):
             _fail("expected at least one trigger, and none of them empty", f"{place}/triggers")
-        items, whole = [], []
+        items: list[_Item] = []
+        whole = []
         for index, tag in enumerate(tags):
             at = f"{place}/tags/{index}"
             whole.append(self._tag(tag, at))
@@ -273,8 +322,9 @@ class _Reader:
             found = [trigger for trigger in triggers if begin.startswith(trigger)]
             if len(found) != 1:
                 _fail(f"begin must start with exactly one trigger, not {len(found)}", f"{at}/begin")
-            items.append((found[0], cat((("lit", begin[len(found[0]) :]), self._inside(tag, at)))))
-        items += [(trigger, NOTHING) for trigger in triggers if trigger not in dict(items)]
+            items.append(self._item(found[0], begin, self._inside(tag, at)))
+        used = {item.trigger for item in items}
+        items += [_Item(trigger, NOTHING) for trigger in triggers if trigger not in used]
         once = self._flag(value, "stop_after_first", place, False)
         excludes = (*self._texts(value, "excludes", place), *ends.texts)
         if not self._flag(value, "at_least_one", place, False):
@@ -282,18 +332,37 @@ class _Reader:
         rest = tail if once else self._dispatch(items, place, excludes, True, tail)
         return cat((alt(whole), rest))
 
+    def _item(self, trigger: str, begin: str, inside: Expr) -> _Item:
+        """How to get from free text into a tag."""
+        before, *marked = tokens.parts_of(begin, self._markers)
+        if not marked or len(before) >= len(trigger):
+            return _Item(trigger, cat((self._literal(begin[len(trigger) :]), inside)))
+        self._literal(begin)
+        parts = cat(("lit" if at % 2 else "ref", part) for at, part in enumerate(marked))
+        return _Item(trigger, cat((("lit", begin[len(trigger) :]), inside)), before, cat((parts, inside)))
+
+    def _literal(self, text: str) -> Expr:
+        """A text, or the same with the tokens of markers in it."""
+        for marker in tokens.parts_of(text, self._markers)[1::2]:
+            self.tokens[marker] = (tokens.token(marker), _BEGIN)
+        return tokens.spelled(text, self._markers)
+
     def _dispatch(
-        self, items: Sequence[tuple[str, Expr]], place: str, excludes: Iterable[str], loop: bool, tail: Expr
+        self, items: Sequence[_Item], place: str, excludes: Iterable[str], loop: bool, tail: Expr
     ) -> Expr:
         """Free text, up to a trigger and what must follow that; then ``tail``, or the same again."""
-        stops = [*(trigger for trigger, _ in items), *excludes]
-        name = f"free text at {place or '/'}"
+        stops = [*(item.trigger for item in items), *excludes]
+        name = f"free text at {place or 'the root'}"
         again: Expr = ("ref", name) if loop else tail
-        following: dict[str, list[Expr]] = {trigger: [] for trigger, _ in items}
-        for trigger, rest in items:
-            following[trigger].append(rest)
+        following: dict[str, list[Expr]] = {item.trigger: [] for item in items}
+        marked: dict[str, list[Expr]] = {item.before: [] for item in items if item.marked != NOTHING}
+        for item in items:
+            following[item.trigger].append(item.rest)
+            if item.marked != NOTHING:
+                marked[item.before].append(item.marked)
         choices = [cat((_up_to(trigger, stops), alt(rests), again)) for trigger, rests in following.items()]
-        body = alt((*choices, cat((_free(stops), tail))))
+        choices += [cat((_free_with(end, stops), alt(rests), again)) for end, rests in marked.items()]
+        body = alt((*choices, _before(_free(stops), tail)))
         if not loop:
             return body
         self.rules[name] = (body, _BEGIN)
@@ -348,7 +417,7 @@ class _Reader:
         tail: Expr,
     ) -> Expr:
         """Free tokens, up to one of some and what must follow that; then ``tail``, or the same again."""
-        name = f"free tokens at {place or '/'}"
+        name = f"free tokens at {place or 'the root'}"
         again: Expr = ("ref", name) if loop else tail
         choices = [cat((self._token(token, place), rest, again)) for token, rest in items]
         body = cat((repeat(self._other_token(excludes), 0, None), alt((*choices, tail))))
@@ -366,11 +435,13 @@ class _Reader:
         shown = ", ".join(
             token if isinstance(token, str) else f"<[{token}]>" for token in dict.fromkeys(excludes)
         )
-        return self._tokens(f"any token but {shown}" if shown else "any token", True, (*excludes, END_IDS))
+        return self._tokens(
+            f"any token but {shown}" if shown else "any token", True, (*excludes, tokens.END_IDS)
+        )
 
-    def _tokens(self, name: str, negated: bool, tokens: Sequence[Token]) -> Expr:
-        ranges = tuple((token, token) for token in dict.fromkeys(tokens) if isinstance(token, int))
-        names = tuple(token for token in dict.fromkeys(tokens) if isinstance(token, str))
+    def _tokens(self, name: str, negated: bool, listed: Sequence[Token]) -> Expr:
+        ranges = tuple((token, token) for token in dict.fromkeys(listed) if isinstance(token, int))
+        names = tuple(token for token in dict.fromkeys(listed) if isinstance(token, str))
         self.tokens[name] = (("tokens", negated, ranges, names), _BEGIN)
         return ("ref", name)
 
@@ -378,21 +449,25 @@ class _Reader:
         tags = enumerate(self._tags(value, place))
         one = alt(self._tag(tag, f"{place}/tags/{index}") for index, tag in tags)
         if not self._flag(value, "stop_after_first", place, False):
-            one = cat((one, repeat(cat((("lit", self._text(value, "separator", place)), one)), 0, None)))
+            one = cat(
+                (one, repeat(cat((self._literal(self._text(value, "separator", place)), one)), 0, None))
+            )
         return one if self._flag(value, "at_least_one", place, False) else repeat(one, 0, 1)
 
     def _grammar(self, value: dict[str, Any], place: str) -> Expr:
         text, syntax = self._text(value, "grammar", place), value.get("syntax", "ebnf")
         if syntax == "ebnf":
             name = f"grammar at {place}"
-            rules, tokens = gbnf.rules(text)
-            self.tokens |= tokens
+            with _inside_of(f"{place}/grammar"):
+                rules, named = gbnf.rules(text, markers=self._markers)
+            self.tokens |= named
             for rule, (body, position) in rules.items():
-                self.rules[f"{rule} of {name}"] = (_renamed(body, name, tokens), position)
+                self.rules[f"{rule} of {name}"] = (_renamed(body, name, named), position)
             return ("ref", f"root of {name}")
         if syntax != "lark":
             _fail(f'unknown syntax {json.dumps(syntax)}; there are "ebnf" and "lark"', f"{place}/syntax")
-        return self._part(lark.read(text, read_schema=self._read_schema))
+        with _inside_of(f"{place}/grammar"):
+            return self._part(lark.read(text, read_schema=self._read_schema, markers=self._markers))
 
     def _schema(self, value: dict[str, Any], place: str) -> Expr:
         for key, plain in (
@@ -404,7 +479,11 @@ class _Reader:
             if value.get(key, plain) != plain:
                 found = f"{key} = {json.dumps(value[key])}"
                 _fail(f"{found} is not supported, only {json.dumps(plain)}", f"{place}/{key}")
-        return self._part(self._read_schema(value["json_schema"]))
+        schema = value["json_schema"]
+        if not isinstance(schema, (dict, bool, str)):
+            _fail(f"expected a JSON Schema, found {json.dumps(schema)[:60]}", f"{place}/json_schema")
+        with _inside_of(f"{place}/json_schema"):
+            return self._part(self._read_schema(schema))
 
     def _part(self, ir: GrammarIR) -> Expr:
         for name, known in self.parts.items():
@@ -454,10 +533,10 @@ class _Reader:
         _fail(f"expected an id or the name of a token, found {json.dumps(token)[:60]}", place)
 
     def _token_list(self, value: dict[str, Any], key: str, place: str) -> tuple[Token, ...]:
-        tokens = value.get(key, [])
-        if not isinstance(tokens, list):
+        listed = value.get(key, [])
+        if not isinstance(listed, list):
             _fail("expected a list of tokens", f"{place}/{key}")
-        return tuple(self._token_value(token, f"{place}/{key}/{index}") for index, token in enumerate(tokens))
+        return tuple(self._token_value(token, f"{place}/{key}/{index}") for index, token in enumerate(listed))
 
     def _text(self, value: dict[str, Any], key: str, place: str) -> str:
         text = value[key]
@@ -497,11 +576,11 @@ def _is_unlimited(value: Any) -> bool:
     return value.get("type") in _UNLIMITED
 
 
-def _renamed(expr: Expr, name: str, tokens: Container[str]) -> Expr:
+def _renamed(expr: Expr, name: str, named: Container[str]) -> Expr:
     """With the rules that it refers to named after the grammar they are part of."""
     tag, *args = expr
     if tag == "ref":
-        return expr if args[0] in tokens else ("ref", f"{args[0]} of {name}")
+        return expr if args[0] in named else ("ref", f"{args[0]} of {name}")
     if tag in ("cat", "alt") and has_reference(expr):
-        return (tag, tuple(_renamed(item, name, tokens) for item in args[0]))
-    return ("repeat", _renamed(args[0], name, tokens), *args[1:]) if tag == "repeat" else expr
+        return (tag, tuple(_renamed(item, name, named) for item in args[0]))
+    return ("repeat", _renamed(args[0], name, named), *args[1:]) if tag == "repeat" else expr

@@ -1,20 +1,26 @@
-"""Token terminals: how they are written, and names of tokens to the ids that a vocabulary gives them."""
+"""Token terminals: how they are written, and names of tokens to the ids that a vocabulary gives them.
+
+A vocabulary may have *markers*, tokens such as ``<think>`` that no text matches. A literal of a grammar that has the
+text of one in it means the token as well (:func:`parts_of`, :func:`spelled`): front ends that are given the markers
+let it be written either wholly as text, or with the tokens for all markers in it.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import GrammarError
 from .ir import Expr, GrammarIR
+from .regular import alt, cat
 
 if TYPE_CHECKING:
     from ..vocab import Vocab
 
-__all__ = ["END_IDS", "parse", "resolve"]
+__all__ = ["END_IDS", "parse", "parts_of", "resolve", "spelled"]
 
 END_IDS = ""
 """The name that stands for all ids that end the output."""
@@ -49,6 +55,27 @@ def parse(text: str) -> Expr:
             raise ValueError(f"bad range {part.strip()}: expected two ids in order")
         ranges.append((low, high))
     return ("tokens", negated, tuple(ranges), ())
+
+
+def parts_of(text: str, markers: Collection[str]) -> list[str]:
+    """A text cut at the markers in it, longest first: text, marker, text, ..., text."""
+    if not any(marker in text for marker in markers):
+        return [text]
+    longest_first = sorted(markers, key=lambda marker: (-len(marker), marker))
+    return re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
+
+
+def token(marker: str) -> Expr:
+    """The expression of the terminal that a marker is."""
+    return ("tokens", False, (), (marker,))
+
+
+def spelled(text: str, markers: Collection[str]) -> Expr:
+    """A literal: the text, or the same with references to the markers in it."""
+    parts = parts_of(text, markers)
+    if len(parts) == 1:
+        return ("lit", text)
+    return alt((("lit", text), cat(("ref" if at % 2 else "lit", part) for at, part in enumerate(parts))))
 
 
 def resolve(ir: GrammarIR, vocab: Vocab) -> GrammarIR:

@@ -5,8 +5,8 @@ wide as the logits it will mask. Where the table came from is forgotten; nothing
 
 Invariants
     1. Ids are those of the tokenizer, ``0 <= id < size``. Several ids may spell the same bytes.
-    2. An id without bytes (``None``) is a special token, an end-of-sequence id, a hole or padding. Text never
-       matches it.
+    2. An id without bytes (``None``) is a special token, a marker, an end-of-sequence id, a hole or padding. Text
+       never matches it.
     3. Each format has a reader of its own, which makes a :class:`~glrgrid.vocab.table.Table`. Width and
     end-of-sequence
        ids are settled by the same rules for all (:func:`~glrgrid.vocab.table.finish`).
@@ -22,7 +22,7 @@ import functools
 import operator
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, SupportsIndex
 
@@ -30,6 +30,7 @@ from .._native import Vocab as NativeVocab
 from ..data import default_tokenizer_path
 from ..errors import StateError, VocabError
 from . import files, objects
+from .markers import is_marker
 from .table import MAX_IDS, Table, VocabWarning, as_id, eos_list, finish, lay_out, require_below, settle_width
 
 __all__ = ["MAX_IDS", "Vocab", "VocabWarning"]
@@ -48,6 +49,8 @@ class Vocab:
         Ids that end a sequence.
     names : mapping from str to int, optional
         Ids by the names that grammars can use for them.
+    markers : iterable of str, optional
+        Those of the names that are markers: see :attr:`markers`.
 
     Notes
     -----
@@ -73,8 +76,11 @@ class Vocab:
         tokens: Sequence[bytes | None],
         eos_ids: Iterable[int] = (),
         names: Mapping[str, int] | None = None,
+        markers: Iterable[str] = (),
     ) -> None:
-        self._adopt(NativeVocab(list(tokens), list(eos_ids), list((names or {}).items())))
+        named = dict(names or {})
+        marked = [named[name] for name in markers]
+        self._adopt(NativeVocab(list(tokens), list(eos_ids), list(named.items()), marked))
 
     def _adopt(self, native: NativeVocab) -> None:
         missing = tuple(native.missing_bytes)
@@ -95,6 +101,7 @@ class Vocab:
         *,
         eos_ids: Iterable[int] | int | None = None,
         size: int | None = None,
+        added_tokens: str = "auto",
     ) -> Self:
         """Read the file of a tokenizer.
 
@@ -113,6 +120,11 @@ class Vocab:
             Width of the logits. Left out: ``vocab_size`` of the ``config.json`` next to ``path``, or what the
             file itself says, or else the highest id + 1. A larger one is padded with ids without bytes; with
             a smaller one the ids at and beyond it are dropped.
+        added_tokens : {"auto", "text", "marker"}
+            What added tokens are that are not special. ``"auto"``: those that look like marks of a format, such as
+            ``<think>`` and ``<|fim_middle|>``, are :attr:`markers`, which free text does not match; runs of spaces,
+            words and tags of HTML are text. ``"text"``: all are text. ``"marker"``: all are markers. What was saved
+            stays as it was with ``"auto"``.
 
         Raises
         ------
@@ -128,10 +140,11 @@ class Vocab:
 
         Notes
         -----
-        Special tokens, and those for unknown text, spell nothing, nor do end-of-sequence ids, whatever the file says.
+        Special tokens, markers, and those for unknown text, spell nothing, nor do end-of-sequence ids, whatever the
+        file says.
 
         Byte-level tokens spell the bytes that their characters stand for in GPT-2's byte alphabet. One with
-        any other character spells its own UTF-8, which is what ``tokenizers`` decodes it to. Added tokens
+        any other character spells its own UTF-8, which is what ``tokenizers`` decodes it to. Other added tokens
         that are not special spell the UTF-8 of their content, the text that encodes to them. ``tokenizers``
         agrees for ASCII content and wherever a character lies outside the byte alphabet, but decodes content
         that lies wholly inside it as if it were an ordinary token: an added ``naïve`` comes back with the
@@ -143,22 +156,30 @@ class Vocab:
 
         Normalisation and pre-tokenization only matter for encoding and are not looked at.
         """
+        marks = _marks(added_tokens)
         file = files.locate(Path(path))
         if files.is_saved(file):
             vocab = cls.__new__(cls)
             vocab._adopt(NativeVocab.load(file))
-            if eos_ids is None and size is None:
+            if eos_ids is None and size is None and added_tokens == "auto":
                 return vocab
-            table = Table(
-                str(file), dict(enumerate(vocab.tokens)), added=vocab.names, eos=list(vocab.eos_ids)
+            was_marker = vocab.markers.__contains__
+            return cls(
+                *finish(
+                    _reopened(vocab, file), eos_ids, size, was_marker if added_tokens == "auto" else marks
+                )
             )
-            return cls(*finish(table, eos_ids, size))
         table = files.read(file, want_eos=eos_ids is None, want_size=size is None)
-        return cls(*finish(table, eos_ids, size))
+        return cls(*finish(table, eos_ids, size, marks))
 
     @classmethod
     def from_tokenizer(
-        cls, obj: object, *, eos_ids: Iterable[int] | int | None = None, size: int | None = None
+        cls,
+        obj: object,
+        *,
+        eos_ids: Iterable[int] | int | None = None,
+        size: int | None = None,
+        added_tokens: str = "auto",
     ) -> Self:
         """Take the vocabulary of a loaded tokenizer.
 
@@ -174,6 +195,8 @@ class Vocab:
             often lists more.
         size : int, optional
             Width of the logits, as in :meth:`from_file`. A model's is often larger than its tokenizer's.
+        added_tokens : {"auto", "text", "marker"}
+            As in :meth:`from_file`.
 
         Raises
         ------
@@ -184,15 +207,16 @@ class Vocab:
         -----
         Tokens spell what :meth:`from_file` says. A ``llama_cpp.Llama`` is read from the file of its model.
         """
-        return cls(*finish(objects.read(obj), eos_ids, size))
+        return cls(*finish(objects.read(obj), eos_ids, size, _marks(added_tokens)))
 
     @classmethod
     def from_bytes(
         cls,
         tokens: Mapping[int, bytes | None] | Sequence[bytes | None],
-        eos_ids: Iterable[int] | int = (),
+        eos_ids: Iterable[int] | int | None = None,
         size: int | None = None,
         names: Mapping[str, int] | None = None,
+        markers: Iterable[str] = (),
     ) -> Self:
         """Make a vocabulary out of the bytes of each id.
 
@@ -200,18 +224,28 @@ class Vocab:
         ----------
         tokens : mapping from id to bytes or None, or sequence of bytes or None
             ``None`` and ``b""`` stand for an id without bytes; so do ids that a mapping leaves out.
-        eos_ids : int or iterable of int
-            Ids that end a sequence; they spell nothing, even if ``tokens`` gives them bytes.
+        eos_ids : int or iterable of int, optional
+            Ids that end a sequence; they spell nothing, even if ``tokens`` gives them bytes. Without any, no mask
+            ever allows the output to end, and a finished one comes to a dead end: left out, that is warned of; an
+            empty list says it is meant.
         size : int, optional
             Width of the logits. Default: the highest id + 1, those of ``eos_ids`` and ``names`` included. Larger:
             padded. Smaller: ids at and beyond it are dropped.
         names : mapping from str to int, optional
             Ids by the names that grammars can use for them, such as ``{"<|tool_call|>": 128010}``.
+        markers : iterable of str, optional
+            Those of the names that are :attr:`markers`; they spell nothing, even if ``tokens`` gives them bytes.
 
         Raises
         ------
         VocabError
-            An id is negative, no integer or too large, an entry is not bytes, or a name is no text.
+            An id is negative, no integer or too large, an entry is not bytes, a name is no text, or a marker is no
+            name or ends the output.
+
+        Warns
+        -----
+        VocabWarning
+            The vocabulary is not byte-complete, or ``eos_ids`` was left out.
 
         Examples
         --------
@@ -223,11 +257,20 @@ class Vocab:
         [b'a', b'ab', None, None]
         """
         pieces = _checked_pieces(tokens)
-        eos = eos_list(eos_ids, "eos_ids")
+        eos = [] if eos_ids is None else eos_list(eos_ids, "eos_ids")
         named = _checked_names(names or {})
         width = settle_width(size, max([*pieces, *eos, *named.values()], default=-1) + 1, "Vocab.from_bytes")
         require_below(eos, width)
-        return cls(lay_out(pieces, eos, width), eos, named)
+        marked = _checked_markers(markers, named, eos)
+        pieces |= dict.fromkeys(named[name] for name in marked)
+        if eos_ids is None:
+            warnings.warn(
+                "Vocab.from_bytes: eos_ids was left out, so masks will never allow the output to end; pass the ids "
+                "that end it, or [] if there are none",
+                VocabWarning,
+                stacklevel=2,
+            )
+        return cls(lay_out(pieces, eos, width), eos, named, [name for name in marked if named[name] < width])
 
     @staticmethod
     def default() -> Vocab:
@@ -248,6 +291,17 @@ class Vocab:
     def names(self) -> dict[str, int]:
         """Ids of special and added tokens by name, as a new dict: what ``<name>`` in a grammar can name."""
         return dict(self._native.names)
+
+    @property
+    def markers(self) -> dict[str, int]:
+        """Those of :attr:`names` that are marks of a format without being special, as a new dict.
+
+        Like special tokens they spell nothing, so free text, patterns and strings of JSON never match them. But a
+        grammar that writes the text of one out in a literal (``"<think>"`` in Lark, begin and end of a structural
+        tag) means the token as well.
+        """
+        markers = set(self._native.markers)
+        return {name: token_id for name, token_id in self._native.names if token_id in markers}
 
     @property
     def fingerprint(self) -> str:
@@ -325,7 +379,7 @@ class Vocab:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.tokens, self.eos_ids, self.names)
+        return type(self), (self.tokens, self.eos_ids, self.names, list(self.markers))
 
     def __repr__(self) -> str:
         return f"Vocab(size={self.size}, eos_ids={self.eos_ids}, fingerprint={self.fingerprint[:12]!r})"
@@ -352,6 +406,42 @@ def _checked_pieces(tokens: Mapping[int, bytes | None] | Sequence[bytes | None])
             )
         pieces[token_id] = bytes(value) if value else None
     return pieces
+
+
+_MARKS: dict[str, Callable[[str], bool]] = {
+    "auto": is_marker,
+    "text": lambda name: False,
+    "marker": lambda name: True,
+}
+
+
+def _marks(added_tokens: str) -> Callable[[str], bool]:
+    if added_tokens not in _MARKS:
+        raise VocabError(f'unknown added_tokens {added_tokens!r}; expected "auto", "text" or "marker"')
+    return _MARKS[added_tokens]
+
+
+def _reopened(vocab: Vocab, file: Path) -> Table:
+    """A vocabulary that was saved, to settle width, ends and markers of it again."""
+    table = Table(str(file), dict(enumerate(vocab.tokens)), eos=list(vocab.eos_ids))
+    for name, token_id in vocab.names.items():
+        if name in vocab.markers:
+            table.pieces[token_id] = name.encode()
+        text = table.pieces[token_id] is not None
+        (table.added if text else table.special)[name] = token_id
+    table.configured_eos = table.eos
+    return table
+
+
+def _checked_markers(markers: Iterable[str], names: Mapping[str, int], eos: Sequence[int]) -> list[str]:
+    """The markers given to :meth:`Vocab.from_bytes`, checked."""
+    marked = [markers] if isinstance(markers, str) else list(markers)
+    for name in marked:
+        if name not in names:
+            raise VocabError(f"markers: {name!r} is none of the names; give its id in names=")
+        if names[name] in eos:
+            raise VocabError(f"markers: {name!r} ends the output; leave it out")
+    return marked
 
 
 def _checked_names(names: Mapping[str, int]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import reprlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
 
@@ -92,19 +92,21 @@ class Table:
         }
 
 
-Finished = tuple[list[bytes | None], list[int], dict[str, int]]
-"""What each id spells, end-of-sequence ids, and ids by name."""
+Finished = tuple[list[bytes | None], list[int], dict[str, int], list[str]]
+"""What each id spells, end-of-sequence ids, ids by name, and the names that are markers."""
 
 
-def finish(table: Table, given: Iterable[int] | int | None, size: int | None) -> Finished:
-    """Settle width and end-of-sequence ids."""
+def finish(
+    table: Table, given: Iterable[int] | int | None, size: int | None, is_marker: Callable[[str], bool]
+) -> Finished:
+    """Settle width, end-of-sequence ids, and which added tokens spell nothing."""
     if not table.pieces:
         raise VocabError(f"{table.where}: there are no tokens; pass a complete file")
     width = settle_width(size, table.size or table.width, table.where)
     if given is not None:
         eos = eos_list(given, "eos_ids")
         require_below(eos, width)
-        return lay_out(table.pieces, eos, width), eos, table.names(width)
+        return _finished(table, eos, width, is_marker)
     found = table.configured_eos
     if found is None:
         found = table.eos + [table.special[name] for name in EOS_NAMES if name in table.special]
@@ -117,7 +119,21 @@ def finish(table: Table, given: Iterable[int] | int | None, size: int | None) ->
             VocabWarning,
             stacklevel=3,
         )
-    return lay_out(table.pieces, eos, width), eos, table.names(width)
+    return _finished(table, eos, width, is_marker)
+
+
+def _finished(table: Table, eos: list[int], width: int, is_marker: Callable[[str], bool]) -> Finished:
+    names = table.names(width)
+    markers = [
+        name
+        for name, token_id in table.added.items()
+        if name in names
+        and token_id not in eos
+        and table.pieces[token_id] == name.encode()
+        and is_marker(name)
+    ]
+    table.pieces |= dict.fromkeys(table.added[name] for name in markers)
+    return lay_out(table.pieces, eos, width), eos, names, markers
 
 
 def lay_out(pieces: Mapping[int, bytes | None], eos: Iterable[int], width: int) -> list[bytes | None]:

@@ -145,10 +145,10 @@ def test_ordinary_added_and_special_tokens(tmp_path: Path) -> None:
     # fmt: off
     assert loaded.tokens == [
         b"a", b" a", b"\n", b"\xc3", b"\xa9", "世".encode(), "世Ġ".encode(), b" b", None,
-        b"<think>", None, b"   ", "naïve".encode(), "｜x".encode(), b" a",
+        None, None, b"   ", "naïve".encode(), "｜x".encode(), b" a",
     ]
     # fmt: on
-    assert loaded.eos_ids == (10,)
+    assert (loaded.eos_ids, loaded.markers) == ((10,), {"<think>": 9})
 
 
 def test_an_added_token_may_repeat_one_of_the_model(tmp_path: Path) -> None:
@@ -203,14 +203,14 @@ def test_forms_of_byte_level_files(tmp_path: Path, parts: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("size", "tokens"),
     [
-        (None, [b"a", b"b", b" a", b"<x>", None]),
-        (5, [b"a", b"b", b" a", b"<x>", None]),
-        (7, [b"a", b"b", b" a", b"<x>", None, None, None]),
+        (None, [b"a", b"b", b" a", b"xx", None]),
+        (5, [b"a", b"b", b" a", b"xx", None]),
+        (7, [b"a", b"b", b" a", b"xx", None, None, None]),
         (2, [b"a", b"b"]),
     ],
 )
 def test_size_of_a_file(tmp_path: Path, size: int | None, tokens: list[bytes | None]) -> None:
-    path = saved(tmp_path, document(added_tokens=(added(3, "<x>"), added(4, "</s>", True))))
+    path = saved(tmp_path, document(added_tokens=(added(3, "xx"), added(4, "</s>", True))))
     vocab = Vocab.from_file(path, size=size)
     assert vocab.tokens == tokens
     assert len(vocab) == vocab.size == len(tokens)
@@ -297,7 +297,7 @@ def test_no_eos_id_is_a_warning(tmp_path: Path) -> None:
         ({"generation_config.json": {"eos_token_id": [True]}}, r"/eos_token_id: an id is an integer"),
         ({"generation_config.json": {"eos_token_id": -1}}, r"/eos_token_id: id -1 is outside"),
         ({"generation_config.json": {"eos_token_id": 7}}, r"end-of-sequence id 7 is outside .* 7 ids"),
-        ({"generation_config.json": []}, r"generation_config.json: /: expected an object, found list"),
+        ({"generation_config.json": []}, r"generation_config.json: the root: expected an object, found list"),
         ({"tokenizer_config.json": {"eos_token": "<no>"}}, r"/eos_token: '<no>' is no token of"),
         ({"tokenizer_config.json": {"eos_token": 5}}, r"/eos_token: 5 is no token of"),
     ],
@@ -358,7 +358,7 @@ def test_other_kinds_are_refused_by_name(tmp_path: Path, content: Any, reason: s
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "/: expected an object, found list"),
+        ([], "the root: expected an object, found list"),
         ({}, "/model: expected an object, found nothing"),
         (document() | {"model": [1]}, "/model: expected an object, found list"),
         (document(model={"vocab": ...}), "/model/vocab: expected an object from token to id, found nothing"),
@@ -472,9 +472,11 @@ def test_from_tokenizer_follows_tokens_added_later() -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer.from_file(str(default_tokenizer_path()))
     tokenizer.add_special_tokens(["<|eot_id|>"])
-    tokenizer.add_tokens(["<tool>"])
+    tokenizer.add_tokens(["<tool>", "naïve"])
     vocab = Vocab.from_tokenizer(tokenizer)
-    assert vocab.tokens[8000:] == [None, b"<tool>"]
+    assert vocab.tokens[8000:] == [None, None, "naïve".encode()]
+    assert vocab.markers == {"<tool>": 8001}
+    assert Vocab.from_tokenizer(tokenizer, added_tokens="text").token_bytes(8001) == b"<tool>"
     assert vocab.eos_ids == (0, 8000)
 
 

@@ -96,7 +96,7 @@ def test_metaspace(tmp_path: Path, parts: dict[str, Any], fallback: bool) -> Non
     entries = [added(1, "</s>", True), added(8, "<tool>"), added(7, "▁▁")]
     loaded = Vocab.from_file(saved(tmp_path, metaspace_json(vocab, entries, **parts), "tokenizer.json"))
     newline = b"\n" if fallback else b"<0x0A>"
-    spelled = [None, None, b" the", b"a b", newline, b"<0x0a0>", "世".encode(), b"  ", b"<tool>"]
+    spelled = [None, None, b" the", b"a b", newline, b"<0x0a0>", "世".encode(), b"  ", None]
     assert (loaded.tokens, loaded.eos_ids) == (spelled, (1,))
 
 
@@ -399,8 +399,8 @@ def test_a_folder_of_a_model(tmp_path: Path) -> None:
     saved(tmp_path, {"text_config": {"vocab_size": 16}}, "config.json")
     saved(tmp_path, {"eos_token_id": [12]}, "generation_config.json")
     vocab = Vocab.from_file(tmp_path)
-    assert vocab.tokens == [*SPELLED, b"<tool>", None, None, None, None]
-    assert vocab.eos_ids == (2, 12)
+    assert vocab.tokens == [*SPELLED, *[None] * 5]
+    assert (vocab.eos_ids, vocab.markers) == ((2, 12), {"<tool>": 11})
     assert Vocab.from_file(tmp_path, size=12).eos_ids == (2,)
 
     (tmp_path / "tokenizer_config.json").unlink()
@@ -411,7 +411,7 @@ def test_a_folder_of_a_model(tmp_path: Path) -> None:
 def test_the_configuration_adds_tokens_and_calls_tokens_special(tmp_path: Path) -> None:
     entries = [added(1, "</s>", True), added(2, "<tool>"), added(3, "▁x")]
     saved(tmp_path, metaspace_json({"a": 0, "</s>": 1}, entries), "tokenizer.json")
-    assert Vocab.from_file(tmp_path).tokens == [b"a", None, b"<tool>", b" x"]
+    assert Vocab.from_file(tmp_path).tokens == [b"a", None, None, b" x"]
     decoder = {
         "1": {"content": "</s>", "special": False},
         "2": {"content": "<tool>", "special": True},
@@ -453,7 +453,7 @@ def test_rank_files_in_a_folder(tmp_path: Path) -> None:
         ),
         ("config.json", {"vocab_size": 0}, "/vocab_size: expected the width"),
         ("config.json", {"vocab_size": 1 << 40}, "/vocab_size: expected the width"),
-        ("config.json", [], "config.json: /: expected an object, found list"),
+        ("config.json", [], "config.json: the root: expected an object, found list"),
         ("tokenizer_config.json", {"added_tokens_decoder": []}, "/added_tokens_decoder: expected an object"),
         (
             "tokenizer_config.json",
@@ -499,8 +499,8 @@ def test_slow_tokenizers_with_a_byte_alphabet() -> None:
         eos_token_id=3,
     )
     vocab = Vocab.from_tokenizer(slow)
-    assert vocab.tokens == [b"a", b" a", b"\xe9", None, None, None, b"<x>", "é!".encode()]
-    assert vocab.eos_ids == (3,)
+    assert vocab.tokens == [b"a", b" a", b"\xe9", None, None, None, None, "é!".encode()]
+    assert (vocab.eos_ids, vocab.markers) == ((3,), {"<x>": 6})
     slow.get_vocab = lambda: {"a": "0"}
     with pytest.raises(VocabError, match=r"SimpleNamespace: get_vocab\(\): an id is an integer, found '0'"):
         Vocab.from_tokenizer(slow)
@@ -549,7 +549,7 @@ def test_saved_files_that_cannot_be_used(tmp_path: Path) -> None:
     raw = path.read_bytes()
     for content, message in [
         (raw[:-1], "is truncated or padded: expected"),
-        (raw[:8] + b"\x07" + raw[9:], "has version 7, this release reads 2"),
+        (raw[:8] + b"\x07" + raw[9:], "has version 7, this release reads 3"),
         (raw[:-1] + bytes([raw[-1] ^ 1]), "is damaged: section"),
     ]:
         with pytest.raises(VocabError, match=f"y.vocab: the saved vocabulary {message}.*; save it again"):

@@ -111,10 +111,18 @@ def test_byte_level(name: str) -> None:
     check(vocab, lambda text: tokenizer.encode(text, add_special_tokens=False).ids, normal)
     assert Vocab.from_tokenizer(tokenizer) == vocab
     special = {i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+    assert not special & set(vocab.markers.values())
     for token_id, token in enumerate(vocab.tokens):
-        assert (token is None) == (token_id in special)
+        assert (token is None) == (token_id in special or token_id in vocab.markers.values())
         if token is not None:
             assert tokenizer.decode([token_id]) == token.decode(errors="replace")
+
+
+def test_marks_of_a_format_are_no_text() -> None:
+    vocab = Vocab.from_file(located(BYTE_LEVEL["deepseek"]))
+    assert len(vocab.markers) == 53 and {"<think>", "<｜tool▁sep｜>", "<dsml:"} <= vocab.markers.keys()
+    as_text = Vocab.from_file(located(BYTE_LEVEL["deepseek"]), added_tokens="text")
+    assert as_text.token_bytes(vocab.markers["<think>"]) == b"<think>" and not as_text.markers
 
 
 @pytest.mark.parametrize("name", RANKS)
@@ -158,7 +166,8 @@ def test_sentencepiece(name: str) -> None:
     check(vocab, processor.encode, with_spaces)
     assert Vocab.from_tokenizer(processor) == vocab
     for token_id, token in enumerate(vocab.tokens):
-        silent = processor.is_control(token_id) or processor.is_unknown(token_id)
+        marker = token_id in vocab.markers.values()  # [INST] and the like, which users define
+        silent = marker or processor.is_control(token_id) or processor.is_unknown(token_id)
         assert (token is None) == silent
         if not silent and not processor.is_byte(token_id):
             assert processor.id_to_piece(token_id).replace("\u2581", " ").encode() == token
@@ -186,11 +195,13 @@ def test_a_model_that_was_just_trained(kind: str, tmp_path: Path) -> None:
     processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "x.model"))
     vocab = Vocab.from_file(tmp_path / "x.model")
     assert vocab.eos_ids == (2, processor.piece_to_id("<|im_end|>"))
-    assert {b"  ", b"<tool>"} <= set(vocab.tokens) and vocab.missing_bytes == ()
+    assert b"  " in vocab.tokens and vocab.missing_bytes == ()
+    assert vocab.markers == {"<tool>": processor.piece_to_id("<tool>")}
     check(vocab, processor.encode, with_spaces)
     if kind == "unigram":
         entries = [[processor.id_to_piece(i), processor.get_score(i)] for i in range(len(processor))]
         specials = [added(i, entries[i][0], True) for i in range(len(processor)) if processor.is_control(i)]
+        specials += [added(i, name) for name, i in vocab.markers.items()]
         model = {"type": "Unigram", "unk_token": None, "unk_id": 0}
         normalizer = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
         document = metaspace_json(entries, specials, model=model, normalizer=normalizer)
@@ -232,6 +243,7 @@ def test_metaspace(name: str, tmp_path: Path) -> None:
     normalizer = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, space]}
     model = {"fuse_unk": True, "merges": [list(pair) for pair in merges(scores)]}
     specials = [added(i, piece, True) for i, piece in enumerate(names) if processor.is_control(i)]
+    specials += [added(i, piece) for piece, i in Vocab.from_file(path).markers.items()]
     vocab = {piece: token_id for token_id, piece in enumerate(names)}
     document = metaspace_json(vocab, specials, normalizer=normalizer, model=model)
     file = tmp_path / "tokenizer.json"
@@ -285,7 +297,13 @@ def test_gguf_of_a_sentencepiece_model(name: str, tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     path = located(SENTENCEPIECE[name])
     processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    tests = {UNKNOWN: processor.is_unknown, CONTROL: processor.is_control, BYTE: processor.is_byte}
+    markers = Vocab.from_file(path).markers.values()
+    tests = {
+        UNKNOWN: processor.is_unknown,
+        CONTROL: processor.is_control,
+        BYTE: processor.is_byte,
+        USER_DEFINED: markers.__contains__,
+    }
     kinds = [next((k for k, test in tests.items() if test(i)), NORMAL) for i in range(len(processor))]
     tokens = [processor.id_to_piece(token_id) for token_id in range(len(processor))]
     write_gguf(tmp_path / "x.gguf", "llama", tokens, kinds, processor.eos_id())
@@ -300,9 +318,10 @@ def test_slow_tokenizers_of_transformers(tmp_path: Path) -> None:
         str(path), unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<unk>"
     )
     slow.add_special_tokens({"additional_special_tokens": ["<|im_end|>"]})
-    slow.add_tokens(["<tool>"])
+    slow.add_tokens(["<tool>", "naïve"])
     vocab = Vocab.from_tokenizer(slow)
-    assert vocab.tokens == [*Vocab.from_file(path).tokens, None, b"<tool>"]
+    assert vocab.tokens == [*Vocab.from_file(path).tokens, None, None, "naïve".encode()]
+    assert vocab.markers == {"<tool>": 32001}
     assert vocab.eos_ids == (2,)
 
     with pytest.raises(VocabError, match=r"ByT5Tokenizer spell: it has neither"):

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// First bytes of a saved vocabulary.
 pub const MAGIC: &[u8; 8] = b"glrgridv";
-const FORMAT: Format = Format { magic: *MAGIC, version: 2 };
+const FORMAT: Format = Format { magic: *MAGIC, version: 3 };
 const SECTIONS: &[&str] = &[
     "starts",
     "bytes",
@@ -29,17 +29,28 @@ const SECTIONS: &[&str] = &[
     "name_ids",
     "name_start",
     "names",
+    "markers",
 ];
 
 /// Ids by name, ascending.
 pub type Names = Vec<(String, u32)>;
 
-/// Lay a vocabulary, its trie and the names of tokens out as a file.
-pub fn write(vocab: &Vocab, trie: &Trie, names: &[(String, u32)]) -> Vec<u8> {
+/// What a file says of tokens beside their bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Ids by name, ascending.
+    pub names: Names,
+    /// Ids of markers, ascending: named tokens that a grammar may also name by their text.
+    pub markers: Vec<u32>,
+}
+
+/// Lay a vocabulary, its trie and what is said of its tokens out as a file.
+pub fn write(vocab: &Vocab, trie: &Trie, named: &Named) -> Vec<u8> {
     fn section<T: bytemuck::NoUninit>(values: &[T]) -> (Vec<u8>, u32) {
         (bytemuck::cast_slice(values).to_vec(), size_of::<T>() as u32)
     }
     let (starts, bytes, eos_ids) = vocab.arrays();
+    let names = &named.names;
     let name_ids: Vec<u32> = names.iter().map(|(_, id)| *id).collect();
     let text: String = names.iter().map(|(name, _)| name.as_str()).collect();
     let mut name_start = vec![0u32];
@@ -50,7 +61,7 @@ pub fn write(vocab: &Vocab, trie: &Trie, names: &[(String, u32)]) -> Vec<u8> {
     let header = Header {
         vocab: *vocab.fingerprint(),
         vocab_size: vocab.size() as u64,
-        grammar: hash(&name_ids, &name_start, &text),
+        grammar: hash(&name_ids, &name_start, &text, &named.markers),
     };
     let sections = [
         section(starts),
@@ -68,16 +79,18 @@ pub fn write(vocab: &Vocab, trie: &Trie, names: &[(String, u32)]) -> Vec<u8> {
         section(&name_ids),
         section(&name_start),
         section(text.as_bytes()),
+        section(&named.markers),
     ];
     artifact::write(FORMAT, &header, &sections)
 }
 
 /// What a file has in the place of a grammar's fingerprint.
-fn hash(ids: &[u32], start: &[u32], text: &str) -> [u8; 32] {
+fn hash(ids: &[u32], start: &[u32], text: &str, markers: &[u32]) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     hash.update(bytemuck::cast_slice(ids));
     hash.update(bytemuck::cast_slice(start));
     hash.update(text.as_bytes());
+    hash.update(bytemuck::cast_slice(markers));
     *hash.finalize().as_bytes()
 }
 
@@ -85,7 +98,7 @@ fn hash(ids: &[u32], start: &[u32], text: &str) -> [u8; 32] {
 ///
 /// # Errors
 /// [`VocabError`] if it is damaged or of another version.
-pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Names), VocabError> {
+pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Named), VocabError> {
     let (header, sections) = artifact::read(FORMAT, buffer, SECTIONS).map_err(|e| saved(problem(&e)))?;
     let mut sections = Views { buffer, sections: sections.into_iter() };
     let vocab = Vocab::from_arrays(sections.next()?, sections.next()?, sections.next()?)?;
@@ -108,12 +121,19 @@ pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Names), VocabError> {
         return Err(saved("has a trie that is not the one of its tokens".into()));
     }
     let (ids, start, text) = (sections.next::<u32>()?, sections.next::<u32>()?, sections.next::<u8>()?);
+    let markers = sections.next::<u32>()?.to_vec();
     let names = names(&ids, &start, &text, vocab.size());
     let text = std::str::from_utf8(&text).unwrap_or_default();
-    match names.filter(|_| header.grammar == hash(&ids, &start, text)) {
-        Some(names) => Ok((vocab, trie, names)),
+    match names.filter(|_| header.grammar == hash(&ids, &start, text, &markers)) {
+        Some(names) if are_ids(&markers, vocab.size()) => Ok((vocab, trie, Named { names, markers })),
+        Some(_) => Err(saved("has markers that are no ascending ids".into())),
         None => Err(saved("has names of tokens that contradict each other".into())),
     }
+}
+
+/// Whether these are ids of a vocabulary of this size, ascending.
+fn are_ids(ids: &[u32], size: usize) -> bool {
+    ids.windows(2).all(|pair| pair[0] < pair[1]) && ids.last().is_none_or(|&id| (id as usize) < size)
 }
 
 fn names(ids: &[u32], start: &[u32], text: &[u8], size: usize) -> Option<Names> {
@@ -171,10 +191,11 @@ mod tests {
     }
 
     fn saved(vocab: &Vocab) -> Vec<u8> {
-        write(vocab, &Trie::new(vocab), &[("<a>".into(), 2), ("<b>".into(), 0)])
+        let names = vec![("<a>".into(), 2), ("<b>".into(), 0)];
+        write(vocab, &Trie::new(vocab), &Named { names, markers: vec![0, 2] })
     }
 
-    fn reread(bytes: &[u8]) -> Result<(Vocab, Trie, Names), VocabError> {
+    fn reread(bytes: &[u8]) -> Result<(Vocab, Trie, Named), VocabError> {
         read(&Arc::new(Buffer::from_bytes(bytes)))
     }
 
@@ -182,10 +203,10 @@ mod tests {
     fn what_was_written_is_read() {
         let vocab = sample();
         let bytes = saved(&vocab);
-        let (again, trie, names) = reread(&bytes).unwrap();
+        let (again, trie, named) = reread(&bytes).unwrap();
         assert_eq!(again.fingerprint(), vocab.fingerprint());
         assert_eq!(again.arrays(), vocab.arrays());
-        assert_eq!(write(&again, &trie, &names), bytes);
+        assert_eq!(write(&again, &trie, &named), bytes);
     }
 
     #[test]
@@ -238,7 +259,7 @@ mod tests {
         other[8] = 9;
         for (file, expected) in [
             (&b"glrgrid\0"[..], "is of another kind"),
-            (&other[..], "has version 9, this release reads 2"),
+            (&other[..], "has version 9, this release reads 3"),
             (&bytes[..200], "is truncated or padded"),
         ] {
             let error = reread(file).unwrap_err().to_string();
