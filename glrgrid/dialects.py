@@ -11,6 +11,7 @@ from typing import Any
 from . import _native
 from .errors import GlrgridError, GrammarError
 from .grammar import Grammar, GrammarWarning
+from .grammar.structural_tag import FORMATS
 
 __all__ = ["DIALECTS", "detect", "lint", "read"]
 
@@ -53,7 +54,7 @@ def detect(text: str, name: str = "") -> str:
     if isinstance(value, list):
         return "choices"
     if isinstance(value, dict):
-        tagged = "structures" in value or value.get("type") == "structural_tag"
+        tagged = "structures" in value or value.get("type") in ("structural_tag", *FORMATS)
         return "structural_tag" if tagged else "json_schema"
     if "::=" in text:
         return "gbnf"

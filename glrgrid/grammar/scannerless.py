@@ -205,9 +205,33 @@ class _Build:
             new = set(references(self._rules[work.pop()][0])) - reached
             reached |= new
             work += new & self._rules.keys()
+        productive = self._productive()
         for name, (_, position) in self._rules.items():
-            if name not in reached:
+            if name not in productive:
+                yield f'rule "{name}" (line {position[0]}) derives no text'
+            elif name not in reached:
                 yield f'rule "{name}" (line {position[0]}) cannot be reached from "{self._start}"'
+
+    def _productive(self) -> set[str]:
+        """Names of rules, tokens and parts that some text matches."""
+        known = {*self._tokens, *self._parts_by_name}
+
+        def derives(expr: Expr) -> bool:
+            tag, *args = expr
+            if not has_reference(expr):
+                return bool(expr != NOTHING)
+            if tag == "ref":
+                return args[0] in known
+            if tag == "repeat":
+                return args[1] == 0 or derives(args[0])
+            return (any if tag == "alt" else all)(map(derives, args[0]))
+
+        found = True
+        while found:
+            new = {name for name in self._rules.keys() - known if derives(self._solved[name])}
+            known |= new
+            found = bool(new)
+        return known
 
     # Trees
 

@@ -386,12 +386,26 @@ def test_lint_shows_conflicts_with_an_example(tmp_path):
         ("g.json", '{"type": "integer"}', "json_schema"),
         ("g.json", '{"type": "structural_tag", "format": {"type": "any_text"}}', "structural_tag"),
         ("g.json", '{"structures": [], "triggers": []}', "structural_tag"),
+        ("x.json", '{"type": "any_text"}', "structural_tag"),
     ],
 )
 def test_dialects_are_told_apart(tmp_path, name, text, dialect):
     file = tmp_path / name
     file.write_text(text)
     assert run("lint", file).stdout.startswith(f"{file}: {dialect}\n")
+
+
+def test_lint_names_rules_that_derive_nothing(tmp_path):
+    file = tmp_path / "x.gbnf"
+    file.write_text(
+        'root ::= "(" root? ")" | dead | "x" idle\ndead ::= "y" dead | idle dead\nidle ::= idle "z"\nfree ::= "a"'
+    )
+    lines = run("lint", file).stdout.splitlines()
+    assert [line for line in lines if line.startswith("warning")] == [
+        'warning: rule "dead" (line 2) derives no text',
+        'warning: rule "idle" (line 3) derives no text',
+        'warning: rule "free" (line 4) cannot be reached from "root"',
+    ]
 
 
 def test_lint_of_a_refused_grammar(tmp_path):
