@@ -97,7 +97,7 @@ def from_pattern(
         Line and column that errors quote.
     whole : bool
         The pattern is not a part of something, but describes whole texts. Anchors at its ends then say what holds
-        anyway, and lazy quantifiers what greedy ones do.
+        anyway, and lazy quantifiers what greedy ones do. Without a position, errors quote that in the pattern.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def from_pattern(
     GrammarError
         The pattern is malformed, or uses what has no plain regular equivalent.
     """
-    where = position or (None, None)
+    where: tuple[int | None, int | None] = position or (None, None)
     if "l" in flags.lower():
         raise GrammarError(
             f'regular expression /{pattern}/ has flag "l": the locale is not supported', *where
@@ -124,6 +124,8 @@ def from_pattern(
             *where,
         ) from None
     except re.error as error:
+        if position is None and whole and error.pos is not None:
+            where = (error.lineno, error.colno)
         raise GrammarError(f"regular expression /{pattern}/ is malformed ({error.msg})", *where) from None
     except (OverflowError, RecursionError) as error:
         raise GrammarError(f"regular expression is too large or nested too deeply: {error}", *where) from None

@@ -27,7 +27,7 @@ from .ir import Expr, GrammarIR, Position
 from .regular import EMPTY, NOTHING, alt, cat, has_reference, repeat
 from .scannerless import build
 
-__all__ = ["read"]
+__all__ = ["FORMATS", "read"]
 
 _ANY: Expr = ("repeat", regex.from_class((), negated=True), 0, None)
 _MAX_NESTING = 50
@@ -64,6 +64,9 @@ _KEYS: dict[str, tuple[str, str]] = {
     "token_dispatch": ("rules", "loop exclude_tokens"),
 }
 """For each format the keys that it needs, and those that it may have."""
+
+FORMATS = tuple(_KEYS)
+"""The types of formats; none is a type of JSON Schema."""
 
 
 Token = int | str

@@ -81,3 +81,15 @@ def test_many_choices():
     matcher = gg.Matcher(compiled)
     assert matcher.accept_bytes(b"word-2999") == 9
     assert matcher.is_accepting() and not matcher.mask()[ord("0")]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: gg.Grammar.from_regex("(ab){0,4294967290}c"),
+        lambda: gg.Grammar.from_gbnf('root ::= x{3,1000000}\nx ::= "(" x? ")"'),
+        lambda: gg.Grammar.from_lark('start: x{0,1000000}\nx: "a" x? "b"'),
+    ],
+)
+def test_large_counts_take_as_many_rules_as_they_have_bits(read) -> None:
+    assert len(read().ir.productions) < 200

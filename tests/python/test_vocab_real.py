@@ -297,7 +297,7 @@ def test_gguf_of_a_sentencepiece_model(name: str, tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     path = located(SENTENCEPIECE[name])
     processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    markers = Vocab.from_file(path).markers.values()
+    markers = set(Vocab.from_file(path).markers.values())
     tests = {
         UNKNOWN: processor.is_unknown,
         CONTROL: processor.is_control,
