@@ -18,8 +18,9 @@ from functools import lru_cache
 from ..errors import InternalError
 from ..grammar.ir import GrammarIR, Nonterminal, Production, Terminal, canonical
 from .access import Access
+from .catalog import fold
 from .dialect import Dialect
-from .lexicon import Lexicon
+from .lexicon import Lexicon, schema_numbers
 from .projection import reduced
 
 __all__ = ["compose", "slot_rules"]
@@ -32,8 +33,8 @@ _WHOLE_ROW = (
 _BELOW = -2
 """Priority of the dialect's own terminals for names and strings, below those of the lexicon."""
 
-Kind = tuple[frozenset[str], bool]
-"""How a table is granted: the slots that some name fills for it, and whether all its columns may be inserted."""
+Kind = tuple[frozenset[str], bool, int]
+"""How a table is granted: the slots that names fill for it, whether all its columns may be inserted, and its schema."""
 
 
 def compose(access: Access) -> str:
@@ -46,13 +47,14 @@ def compose(access: Access) -> str:
     """
     lexicon = Lexicon.of(access)
     filled: dict[int | None, set[str]] = {None: set()}
-    for slots in lexicon.terminals:
+    for slots, _ in lexicon.terminals:
         for slot in slots:
             rule, table = (slot, None) if isinstance(slot, str) else slot
             filled[None].add(rule)
             filled.setdefault(table, set()).add(rule)
+    schemas = schema_numbers(access)
     kinds: dict[int, Kind] = {
-        i: (frozenset(filled.get(i, ())), table.inserts_all)
+        i: (frozenset(filled.get(i, ())), table.inserts_all, schemas[fold(table.table.schema)])
         for i, table in enumerate(access.tables)
         if table.reachable
     }
@@ -60,7 +62,7 @@ def compose(access: Access) -> str:
         access.dialect,
         frozenset(_dropped(access)),
         frozenset(filled[None]),
-        tuple(sorted(set(kinds.values()), key=lambda kind: (sorted(kind[0]), kind[1]))),
+        tuple(sorted(set(kinds.values()), key=lambda kind: (sorted(kind[0]), *kind[1:]))),
         access.role.row_limit is not None,
         f'role "{access.role.name}"',
     )
@@ -161,12 +163,12 @@ class _Frame:
     def fill(self, lexicon: Lexicon, kinds: dict[int, Kind], row_limit: int | None) -> str:
         """The grammar of a lexicon and of tables of these kinds."""
         first = len(self.terminals)
-        number = {slots: first + i for i, slots in enumerate(lexicon.terminals)}
+        number = {slots: first + i for i, (slots, _) in enumerate(lexicon.terminals)}
         terminals = list(self.terminals)
         for at, (name, text) in self.fallbacks.items():
             slots = lexicon.slots(name)
             terminals[at] = text % (number[slots] if slots else "null")
-        terminals += map(_terminal, lexicon.terminals.values())
+        terminals += (_terminal(terminal) for _, terminal in lexicon.terminals)
         names, productions, base = list(self.names), list(self.productions), {}
         for table, kind in kinds.items():
             copies = self.copies[kind]
@@ -180,7 +182,7 @@ class _Frame:
             for rule in ("number", "row_count"):
                 if rule in self.slots:
                     productions.append(_production(self.slots[rule][0], (limit,), rule))
-        words = [(t, slots, False) for slots, t in number.items()]
+        words = [(first + i, slots, False) for i, (slots, _) in enumerate(lexicon.terminals)]
         words += [(t, lexicon.slots(name), True) for t, name in self.keywords]
         index = {
             kind: {rule: k for k, rule in enumerate(copies.names)} for kind, copies in self.copies.items()
@@ -221,7 +223,7 @@ class _Builder:
         self._per_table = {self._names.index(name) for name in dialect.rules["per_table"]}
         self._slots = slot_rules(dialect)
         self._nonterminals = list(self._ir.nonterminals)
-        self._copies: dict[tuple[int, int], int] = {}
+        self._copies: dict[str, int] = {}
         self._word = len(self._ir.terminals)
         """Stands for any word."""
 
@@ -249,7 +251,7 @@ class _Builder:
                 ):
                     raise InternalError(f"{self._names[lhs]} uses a rule that is copied for each table")
                 continue
-            for kind, (_, inserts_all) in enumerate(self._kinds):
+            for kind, (_, inserts_all, _) in enumerate(self._kinds):
                 if production.name == "insert_all" and not inserts_all:
                     continue
                 rhs = tuple(
@@ -263,20 +265,23 @@ class _Builder:
             lhs = self._names.index(rule)
             if rule in self._filled:
                 yield Production(lhs, (self._word,), rule)
-            for kind, (filled, _) in enumerate(self._kinds):
+            for kind, (filled, _, schema) in enumerate(self._kinds):
                 if rule in filled:
+                    yield Production(self._copy(lhs, kind), (self._word,), rule)
+                if f"{rule}_{schema}" in self._filled:
                     yield Production(self._copy(lhs, kind), (self._word,), rule)
         if self._limited:
             for rule in ("number", "row_count"):
                 yield Production(self._names.index(rule), (self._word,), rule)
 
     def _copy(self, nonterminal: int, kind: int) -> int:
-        """The nonterminal that stands for a rule in the scope of one table."""
-        key = (nonterminal, kind)
-        if key not in self._copies:
-            self._copies[key] = len(self._nonterminals)
-            self._nonterminals.append(Nonterminal(f"{self._names[nonterminal]} {kind}"))
-        return self._copies[key]
+        """The nonterminal that stands for a rule in the scope of one table; its schema is shared with others."""
+        rule = self._names[nonterminal]
+        name = f"{rule}_{self._kinds[kind][2]}" if rule == "schema" else f"{rule} {kind}"
+        if name not in self._copies:
+            self._copies[name] = len(self._nonterminals)
+            self._nonterminals.append(Nonterminal(name))
+        return self._copies[name]
 
     def _frame(self, ir: GrammarIR) -> _Frame:
         """Cut the reduced grammar into what is copied and what is not."""
@@ -307,11 +312,9 @@ class _Builder:
         listed = self._names.index("word")
         keywords = [p.rhs[0] for p in self._ir.productions if p.lhs == listed and p.rhs[0] >= 0]
         by_name = {ir.nonterminals[i].name: number[i] for i in plain}
-        slots = {
-            rule: (by_name[rule], self._slots.get(rule, False))
-            for rule in (*self._slots, "number", "row_count")
-            if rule in by_name
-        }
+        schemas = {f"schema_{schema}": self._slots["schema"] for _, _, schema in self._kinds}
+        takes = {"number": False, "row_count": False, **schemas, **self._slots}
+        slots = {rule: (by_name[rule], keywords) for rule, keywords in takes.items() if rule in by_name}
         return _Frame(
             start=number[ir.start],
             names=tuple(canonical(asdict(ir.nonterminals[i])) for i in plain),

@@ -2,8 +2,10 @@
 
 A *slot* is a position for a name: a rule of the dialect such as ``binder``, or a pair ``(rule, table)`` for rules that
 are copied for each table. A name of the catalog or of the dialect has the set of slots that it fills; every other name
-is *new*, and all of those fill the same ones. Names that fill the same slots become one terminal, in all their
-spellings. So each lexeme is exactly one of these terminals, and which name may stand where is a matter of productions.
+is *new*, and all of those fill the same ones. There is a terminal for each set of slots that belong to no table, one
+for those of each table as a relation, and one for those of its columns. A name is a word of all the terminals that its
+slots are made of, and a lexeme stands for any of them: more names make no more terminals, and which columns a table has
+is said by words, not by productions.
 
 Rank does the rest: the known names outrank the pattern of new ones, and those without any slot are known too, as the
 reject terminal ``HIDDEN_NAME``; the dialect's own ``ID`` stays in the lexer, as a reject terminal below all of them. A
@@ -22,10 +24,10 @@ from dataclasses import dataclass
 
 from ..errors import PolicyError
 from ..grammar.ir import Expr, Terminal
-from .access import Access
+from .access import Access, TableAccess
 from .catalog import fold
 
-__all__ = ["Lexicon", "Slot", "Slots"]
+__all__ = ["Lexicon", "Slot", "Slots", "schema_numbers"]
 
 Slot = str | tuple[str, int]
 Slots = frozenset[Slot]
@@ -35,6 +37,8 @@ _LABELS = ("label", "bare_label", "column", "any_column")
 _BINDERS = ("binder", "bare_binder")
 """Slots of a name that the statement gives to a relation or window."""
 _NEW: Slots = frozenset({*_LABELS, *_BINDERS})
+_RELATIONS = frozenset({"table_name", "inserted_table", "updated_table", "deleted_table"})
+"""Slots of a relation's name."""
 _NO_STRING = ("column", "function")
 """Slots in which a string is not a name."""
 _VALUE: Slots = frozenset({"string"})
@@ -54,12 +58,12 @@ class Lexicon:
     ----------
     names : dict
         The slots of every known name, folded.
-    terminals : dict
-        From a set of slots to the terminal whose words fill exactly those.
+    terminals : tuple of (frozenset, Terminal)
+        Those for each set of slots, in an order that depends on the sets alone. New names have one of their own.
     """
 
     names: dict[str, Slots]
-    terminals: dict[Slots, Terminal]
+    terminals: tuple[tuple[Slots, Terminal], ...]
 
     @classmethod
     def of(cls, access: Access) -> Lexicon:
@@ -80,30 +84,42 @@ class Lexicon:
         }
         known: dict[Slots, list[Expr]] = {frozenset({"column"}): [("lit", '""')], _VALUE: [("lit", "''")]}
         hidden, keywords = access.hidden_names, access.dialect.keywords
-        places: dict[tuple[Slots, bool], list[tuple[str, list[Expr]]]] = {}
+        # A keyword falls back to one terminal: a name that is one has a terminal with all of its slots.
+        whole = frozenset(fold(t.name) for t in access.dialect.ir.terminals if t.fallback is not None)
+        places: dict[tuple[Slots, bool, bool], list[tuple[str, list[list[Expr]]]]] = {}
         for name, slots in sorted(names.items()):
-            key = (slots, name in hidden)
+            key = (slots, name in hidden, name in whole)
             if key not in places:
                 spellings = ((quote, _in_quotes(slots, quote, key[1])) for quote in _SPELLINGS)
                 places[key] = [
-                    (quote, known.setdefault(here, [])) for quote, here in spellings if here not in new
+                    (quote, [known.setdefault(part, []) for part in ([here] if key[2] else _parts(here))])
+                    for quote, here in spellings
+                    if here not in new
                 ]
-            for quote, texts in places[key]:
+            for quote, parts in places[key]:
                 text = _spelled(name, quote, keywords)
                 if text is not None:
-                    texts.append(("fold", text))
+                    for texts in parts:
+                        texts.append(("fold", text))
         for prefix in access.dialect.rules["system_prefixes"]:
             for quote in _SPELLINGS:
                 rest: Expr = ("cat", (("fold", prefix), ("repeat", _inside(quote), 0, None)))
                 known.setdefault(_in_quotes(frozenset(), quote, True), []).append(_enclosed(rest, quote))
-        ranked = [(0, known), (-1, new)]
-        terminals = {
-            slots: Terminal(_title(slots, number), ("alt", tuple(texts)), priority, reject=not slots)
-            for priority, groups in ranked
-            for number, (slots, texts) in enumerate(groups.items())
+        terminals = [
+            (
+                slots,
+                Terminal(
+                    _title(slots, number, priority < 0), ("alt", tuple(texts)), priority, reject=not slots
+                ),
+            )
+            for priority, groups in (
+                (0, sorted(known.items(), key=lambda item: _order(item[0]))),
+                (-1, new.items()),
+            )
+            for number, (slots, texts) in enumerate(groups)
             if texts
-        }
-        return cls(names, terminals)
+        ]
+        return cls(names, tuple(terminals))
 
     def slots(self, name: str) -> Slots:
         """The slots of a name that is given as a bare word, in backquotes or in brackets."""
@@ -114,6 +130,7 @@ def _known_names(access: Access) -> dict[str, Slots]:
     """The slots of every name of the catalog and of the dialect."""
     rules = access.dialect.rules
     schemas = frozenset(rules["schemas"]) | {fold(t.table.schema) for t in access.tables}
+    numbers = schema_numbers(access)
     own = frozenset(map(fold, access.catalog.functions))
     functions = access.dialect.known_functions | own | access.functions | access.table_functions
     columns = access.readable_columns | access.hidden_columns
@@ -124,8 +141,11 @@ def _known_names(access: Access) -> dict[str, Slots]:
     taken = schemas | access.relations | functions | access.hidden_columns
     found: dict[str, set[Slot]] = {name: set() for name in everything}
     _check_unique(access)
-    for index in range(len(access.tables)):
-        _add_table(found, index, access)
+    for index, table in enumerate(access.tables):
+        _add_table(found, index, table)
+        if table.reachable:
+            schema = fold(table.table.schema)
+            found[schema].add(f"schema_{numbers[schema]}")
     for name, slots in found.items():
         if name in access.readable_columns:
             slots.update(("column", "any_column"))
@@ -156,9 +176,14 @@ def _check_unique(access: Access) -> None:
             )
 
 
-def _add_table(found: dict[str, set[Slot]], index: int, access: Access) -> None:
+def schema_numbers(access: Access) -> dict[str, int]:
+    """The schemas of relations within reach, folded, in their order."""
+    found = dict.fromkeys(fold(t.table.schema) for t in access.tables if t.reachable)
+    return {schema: number for number, schema in enumerate(found)}
+
+
+def _add_table(found: dict[str, set[Slot]], index: int, table: TableAccess) -> None:
     """Fill the slots that belong to one table."""
-    table = access.tables[index]
     relation = found[fold(table.table.name)]
     for rule, granted in (
         ("table_name", table.select),
@@ -168,7 +193,6 @@ def _add_table(found: dict[str, set[Slot]], index: int, access: Access) -> None:
     ):
         if granted:
             relation.add((rule, index))
-            found[fold(table.table.schema)].add(("schema", index))
     for rule, names in (
         ("column_name", table.select),
         ("inserted_column", table.insert),
@@ -176,6 +200,19 @@ def _add_table(found: dict[str, set[Slot]], index: int, access: Access) -> None:
     ):
         for name in names:
             found[name].add((rule, index))
+
+
+def _parts(slots: Slots) -> list[Slots]:
+    """Those of no table, those of each as a relation, and those of its columns."""
+    parts: dict[tuple[int, bool], set[Slot]] = {}
+    for slot in slots:
+        key = (-1, False) if isinstance(slot, str) else (slot[1], slot[0] in _RELATIONS)
+        parts.setdefault(key, set()).add(slot)
+    return [frozenset(part) for part in parts.values()] or [slots]
+
+
+def _order(slots: Slots) -> list[tuple[int, str]]:
+    return sorted((-1, slot) if isinstance(slot, str) else (slot[1], slot[0]) for slot in slots)
 
 
 def _in_quotes(slots: Slots, quote: str, hidden: bool) -> Slots:
@@ -216,7 +253,7 @@ def _inside(quote: str) -> Expr:
     return others if quote == "[" else ("alt", (("lit", quote * 2), others))
 
 
-def _title(slots: Slots, number: int) -> str:
+def _title(slots: Slots, number: int, is_new: bool) -> str:
     """What people call the words of a terminal."""
     kinds = {slot if isinstance(slot, str) else slot[0] for slot in slots}
     quoted = "QUOTED_" if "string" in kinds else ""
@@ -224,8 +261,8 @@ def _title(slots: Slots, number: int) -> str:
         return "HIDDEN_NAME"
     if slots == _VALUE:
         return "STRING_VALUE"
-    if kinds <= _NEW | _VALUE:
-        return f"NEW_{quoted}NAME" if "binder" in kinds else f"{quoted}NAME_{number}"
+    if is_new:
+        return f"NEW_{quoted}NAME"
     for kind, what in (("table_name", "TABLE"), ("column_name", "COLUMN"), ("function", "FUNCTION")):
         if kind in kinds:
             return f"{quoted}{what}_{number}"

@@ -144,8 +144,11 @@ class Sampler:
         self._cost = self._costs()
         self._keywords = Dialect.load("sqlite").keywords
         self._tables = [i for i, t in enumerate(access.tables) if t.select] if access else []
-        slots = Lexicon.of(access).terminals if access else {}
-        self._slots = {terminal.name: filled for filled, terminal in slots.items()}
+        self._columns: dict[int | None, set[Expr]] = defaultdict(set)
+        for filled, terminal in Lexicon.of(access).terminals if access else ():
+            for slot in filled:
+                if slot[0] == "column_name":
+                    self._columns[int(slot[1])].update(terminal.expr[1])
         self._weights: dict[tuple[Production, int | None], float] = {}
         self._budget = 0
 
@@ -177,17 +180,17 @@ class Sampler:
         return cost
 
     def _derive(self, symbol: int, depth: int, scope: int | None) -> Iterator[str]:
-        if symbol >= 0:
-            self._budget -= 1
-            yield self._lexeme(self.ir.terminals[symbol])
-            return
         name = self.ir.nonterminals[~symbol].name
         if name in ("open_select", "closed_select", "update", "delete", "insert") and self._tables:
             scope = self.rng.choice(self._tables)
         production = self._choose(~symbol, depth, scope)
         self.used[production] += 1
         for part in production.rhs:
-            yield from self._derive(part, depth - 1, scope)
+            if part < 0:
+                yield from self._derive(part, depth - 1, scope)
+            else:
+                self._budget -= 1
+                yield self._lexeme(self.ir.terminals[part], scope if name == "column" else None)
 
     def _choose(self, lhs: int, depth: int, scope: int | None) -> Production:
         options = self._of[lhs]
@@ -210,7 +213,7 @@ class Sampler:
         symbols = [self.ir.terminals[s].name if s >= 0 else self.ir.nonterminals[~s].name for s in p.rhs]
         lhs = self.ir.nonterminals[p.lhs].name
         if lhs == "column":
-            return 10.0 if ("column_name", scope) in self._slots.get(symbols[0], ()) else 0.01
+            return 10.0 if self._columns_of(self.ir.terminals[p.rhs[0]], scope) else 0.01
         if lhs == "primary" and p.name == "primary":
             return {"literal": 1.0, "column": 8.0}.get(symbols[0], 1.0)
         if "values_core" in symbols or symbols[0:1] == ["values"]:
@@ -223,12 +226,20 @@ class Sampler:
         fits = scope is None or numbers <= {str(scope)}
         return LIKELY.get(p.name, 1.0) * (1.0 if fits else 0.05)
 
-    def _lexeme(self, terminal: Terminal) -> str:
-        """A text of a terminal that no other one claims; new names are few, so that they are met again."""
+    def _columns_of(self, terminal: Terminal, scope: int | None) -> list[Expr]:
+        """The words of a terminal that are columns of a table."""
+        words = terminal.expr[1] if terminal.expr[0] == "alt" and scope in self._columns else ()
+        return [word for word in words if word in self._columns[scope]]
+
+    def _lexeme(self, terminal: Terminal, scope: int | None) -> str:
+        """A text of a terminal that no other one claims, if there is one a column of the scope; new names are few, so
+        that they are met again."""
         if terminal.name in NEW_NAMES:
             return self.rng.choice(NEW_NAMES[terminal.name])
+        words = self._columns_of(terminal, scope)
+        expr = ("alt", words) if words else terminal.expr
         while True:
-            text = self._text(terminal.expr)
+            text = self._text(expr)
             if terminal.literal or text.lower() not in self._keywords:
                 return text
 
