@@ -343,10 +343,8 @@ class Grammar:
         >>> grammar = Grammar.from_sql("sqlite", Role("analyst", {"users": ["id", "name"]}), catalog)
         """
         from ..sql.access import Access
-        from ..sql.dialect import Dialect
 
-        chosen = Dialect.load(dialect) if isinstance(dialect, str) else dialect
-        return cls._from_access(Access.of(role, catalog, chosen))
+        return cls._from_access(Access.of(role, catalog, dialect))
 
     @classmethod
     def _from_access(cls, access: Access) -> Grammar:

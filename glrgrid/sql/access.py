@@ -71,7 +71,7 @@ class Access:
     table_functions: frozenset[str]
 
     @classmethod
-    def of(cls, role: Role, catalog: Catalog, dialect: Dialect) -> Access:
+    def of(cls, role: Role, catalog: Catalog, dialect: str | Dialect) -> Access:
         """Resolve a role.
 
         Raises
@@ -79,6 +79,7 @@ class Access:
         PolicyError
             It grants tables, columns or functions that there are not.
         """
+        dialect = Dialect.of(dialect)
         _check_tables(role, catalog)
         _check_functions(role, catalog, dialect)
         implicit = frozenset(dialect.rules["implicit_columns"])

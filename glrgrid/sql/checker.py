@@ -22,7 +22,6 @@ from typing import Any
 from ..errors import PolicyError
 from .access import Access, TableAccess
 from .catalog import Catalog, fold
-from .dialect import Dialect
 from .role import Role
 from .syntax import ARGUMENTS, CLAUSES, LEAVES, PLAIN, Source, exp
 
@@ -92,7 +91,7 @@ class SemanticChecker:
     def __init__(self, catalog: Catalog, role: Role, dialect: str = "sqlite") -> None:
         if dialect != "sqlite":
             raise PolicyError(f'no checker for SQL dialect "{dialect}"; there is: sqlite')
-        self.access = Access.of(role, catalog, Dialect.load(dialect))
+        self.access = Access.of(role, catalog, dialect)
         role.dropped(self.access.dialect)  # refuses unknown clauses
 
     def check(self, sql: str) -> list[Violation]:

@@ -19,7 +19,6 @@ from ..grammar import Grammar
 from .access import Access
 from .catalog import Catalog
 from .checker import SemanticChecker
-from .dialect import Dialect
 from .probe import probe
 from .role import Role
 
@@ -63,7 +62,7 @@ def _catalog(path: Path) -> Catalog:
 
 def _may_say(role: Path, catalog: Path, dialect: str) -> tuple[Access, Grammar]:
     """What a role may do with a catalog, and the grammar of what it may say."""
-    access = Access.of(Role.from_toml(role), _catalog(catalog), Dialect.load(dialect))
+    access = Access.of(Role.from_toml(role), _catalog(catalog), dialect)
     return access, Grammar._from_access(access)
 
 

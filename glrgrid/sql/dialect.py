@@ -56,6 +56,11 @@ class Dialect:
         """
         return _load(name)
 
+    @classmethod
+    def of(cls, dialect: str | Dialect) -> Dialect:
+        """A dialect, by its name if it is one."""
+        return cls.load(dialect) if isinstance(dialect, str) else dialect
+
     @property
     def safe_functions(self) -> frozenset[str]:
         """What a role may call unless it says otherwise; table functions included."""

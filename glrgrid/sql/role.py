@@ -35,14 +35,14 @@ class Grant:
 
     def __post_init__(self) -> None:
         for verb in VERBS[:3]:
-            object.__setattr__(self, verb, _columns(getattr(self, verb), verb))
+            object.__setattr__(self, verb, _columns(getattr(self, verb), f"grant: {verb}"))
         if not isinstance(self.delete, bool):
-            raise PolicyError(f"grant: delete is {self.delete!r}; expected True or False")
+            raise PolicyError(f"grant: delete is {self.delete!r}; expected true or false")
 
     @classmethod
     def of(cls, columns: object) -> Grant:
         """All verbs on some columns (of all columns if ``"*"``, which includes deleting)."""
-        listed = _columns(columns, "table")
+        listed = _columns(columns, "grant")
         return cls(listed, listed, listed, listed == "*")
 
     def only(self, verbs: Collection[str]) -> Grant:
@@ -103,29 +103,30 @@ class Role:
         row_limit: int | None = None,
         implicit_columns: bool = False,
     ) -> None:
-        chosen = set(_names(verbs, "verbs"))
+        if not isinstance(name, str) or not name:
+            raise PolicyError(f"role: name is {name!r}; expected a text")
+        who = f'role "{name}": '
+        chosen = set(_names(verbs, f"{who}verbs"))
         if not chosen or not chosen <= set(VERBS):
-            raise PolicyError(
-                f'role "{name}": verbs are {sorted(chosen)}; expected some of {", ".join(VERBS)}'
-            )
+            raise PolicyError(f"{who}verbs are {sorted(chosen)}; expected some of {', '.join(VERBS)}")
+        if not isinstance(implicit_columns, bool):
+            raise PolicyError(f"{who}implicit_columns is {implicit_columns!r}; expected true or false")
         limited = isinstance(row_limit, int) and not isinstance(row_limit, bool) and row_limit > 0
         if row_limit is not None and not limited:
-            raise PolicyError(f'role "{name}": row_limit is {row_limit!r}; expected a number above 0')
+            raise PolicyError(f"{who}row_limit is {row_limit!r}; expected a whole number above 0")
         if not isinstance(tables, Mapping):
-            raise PolicyError(f'role "{name}": tables are no table of names and grants')
-        grants = {
-            fold(t): (g if isinstance(g, Grant) else Grant.of(g)).only(chosen) for t, g in tables.items()
-        }
+            raise PolicyError(f"{who}tables are no table of names and grants")
+        grants = {fold(t): _grant(g, f'{who}table "{t}": ').only(chosen) for t, g in tables.items()}
         if len(grants) != len(tables):
-            raise PolicyError(f'role "{name}": a table is listed twice, in different cases')
+            raise PolicyError(f"{who}a table is listed twice, in different cases")
         values = {
             "name": name,
             "tables": tuple(sorted(grants.items())),
             "verbs": tuple(verb for verb in VERBS if verb in chosen),
-            "functions": None if functions is None else _names(functions, "functions"),
-            "deny": _names(deny, "deny"),
+            "functions": None if functions is None else _names(functions, f"{who}functions"),
+            "deny": _names(deny, f"{who}deny"),
             "row_limit": row_limit,
-            "implicit_columns": bool(implicit_columns),
+            "implicit_columns": implicit_columns,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -172,7 +173,7 @@ class Role:
                 f"role: key {odd[0]!r} is unknown or missing; the keys are: {', '.join(sorted(known))}"
             )
         if isinstance(value["tables"], dict):
-            value["tables"] = {t: _grant(t, g) for t, g in value["tables"].items()}
+            value["tables"] = {t: _read_grant(t, g) for t, g in value["tables"].items()}
         return cls(**value)
 
     def grant(self, table: str, schema: str = "main") -> Grant:
@@ -181,7 +182,7 @@ class Role:
         name = fold(table) if fold(schema) == "main" else fold(f"{schema}.{table}")
         return grants.get(name) or grants.get("*") or Grant()
 
-    def project(self, dialect: Dialect) -> GrammarIR:
+    def project(self, dialect: str | Dialect) -> GrammarIR:
         """The part of a dialect's grammar that the role leaves, whatever the catalog: no nonterminal of what it denies
         remains, all terminals do.
 
@@ -190,7 +191,8 @@ class Role:
         PolicyError
             No statement is left, or a denied clause is unknown.
         """
-        return without(dialect.ir, self.dropped(dialect), f'role "{self.name}"')
+        chosen = Dialect.of(dialect)
+        return without(chosen.ir, self.dropped(chosen), f'role "{self.name}"')
 
     def dropped(self, dialect: Dialect) -> frozenset[str]:
         """Names of the productions that the role denies."""
@@ -233,7 +235,15 @@ def _names(value: object, what: str) -> tuple[str, ...]:
     return tuple(sorted(set(listed)))
 
 
-def _grant(table: str, value: Any) -> Any:
+def _grant(value: object, where: str) -> Grant:
+    try:
+        return value if isinstance(value, Grant) else Grant.of(value)
+    except PolicyError as error:
+        raise PolicyError(f'{where}{error}; write "*" for all columns') from None
+
+
+def _read_grant(table: str, value: Any) -> Any:
+    """A table of TOML as a grant; what else stands there, :class:`Role` looks at."""
     if not isinstance(value, dict):
         return value
     known = {f.name for f in fields(Grant)}
@@ -241,4 +251,7 @@ def _grant(table: str, value: Any) -> Any:
         odd = sorted(value.keys() - known)[0]
         hint = f'; write the name of a table that is not in schema main in quotes: [tables."{table}.{odd}"]'
         raise PolicyError(f'role: table "{table}" has unknown key "{odd}"{hint}')
-    return Grant(**value)
+    try:
+        return Grant(**value)
+    except PolicyError as error:
+        raise PolicyError(f'role: table "{table}": {error}') from None

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from sql_support import Sampler, data, json_lines, text_to_sql_catalogs
+from sql_support import Sampler, json_lines, text_to_sql_catalogs
 from test_sql_policy import (
     ADMIN,
     ANALYST,
@@ -15,9 +15,12 @@ from test_sql_policy import (
     CASES_CATALOG,
     CASES_ROLES,
     CLERK,
+    SHARED_CATALOG,
+    SHARED_ROLE,
     SHOP,
     access,
     grammar,
+    shared_cases,
     witness_of,
 )
 
@@ -48,15 +51,9 @@ def test_what_masks_leave_is_flagged_and_what_is_allowed_passes() -> None:
 
 
 def test_shared_cases() -> None:
-    columns = {"users": "id name ssn", "orders": "id ssn note amount", "salaries": "id amount"}
-    catalog = Catalog.from_rows((t, c) for t, cs in columns.items() for c in cs.split())
-    functions = ["count", "sum", "avg", "min", "max", "lower", "upper", "coalesce"]
-    checker = SemanticChecker(
-        catalog, Role("reader", {"users": ["id", "name"], "orders": "*"}, functions=functions)
-    )
-    for line in data("cases/rbac_cases.jsonl").read_text("utf-8").splitlines():
-        case = json.loads(line)
-        if case["layer"] != "-" and not case["verdict"].startswith("deny-or"):
+    checker = SemanticChecker(SHARED_CATALOG, SHARED_ROLE)
+    for case in shared_cases():
+        if not case["verdict"].startswith("deny-or"):
             assert bool(checker.check(case["sql"])) == (case["verdict"] == "deny"), case
 
 

@@ -92,6 +92,41 @@ def test_there_are_cases_enough() -> None:
     assert len({case["id"] for case in CASES}) == len({(c["role"], c["sql"]) for c in CASES}) == len(CASES)
 
 
+SHARED_CATALOG = Catalog.from_rows(
+    (table, column)
+    for table, columns in (
+        ("users", "id name ssn"),
+        ("orders", "id ssn note amount"),
+        ("salaries", "id amount"),
+    )
+    for column in columns.split()
+)
+SHARED_ROLE = Role(
+    "reader",
+    {"users": ["id", "name"], "orders": "*"},
+    functions=["count", "sum", "avg", "min", "max", "lower", "upper", "coalesce"],
+)
+
+
+def shared_cases() -> list[dict[str, str]]:
+    """What people tried elsewhere. ``layer``: what has to refuse it; ``-``: not of this dialect."""
+    lines = data("cases/rbac_cases.jsonl").read_text("utf-8").splitlines()
+    return [case for case in map(json.loads, lines) if case["layer"] not in ("-", "engine error")]
+
+
+def test_shared_cases() -> None:
+    m = matcher(gg.Grammar.from_sql("sqlite", SHARED_ROLE, SHARED_CATALOG))
+    refused = 0
+    for case in shared_cases():
+        accepted = accepts(m, case["sql"])
+        if case["layer"].startswith("mask"):
+            assert not accepted, case
+            refused += 1
+        elif case["verdict"] == "allow":
+            assert accepted, case
+    assert refused >= 20
+
+
 # SQLite's parser
 
 

@@ -281,10 +281,28 @@ def test_attached_schemas() -> None:
         (lambda: Role("r", {"t": "*", "T": "*"}), "a table is listed twice"),
         (lambda: Role("r", {"t": "*"}, row_limit=0), "row_limit is 0"),
         (lambda: Role("r", {"t": "*"}, row_limit=True), "row_limit is True"),
-        (lambda: Role("r", {"t": "id"}), "table: expected a list of names, found 'id'"),
-        (lambda: Role("r", {"t": 5}), "table: expected a list of names, found 5"),
-        (lambda: Role("r", {"t": [""]}), "table: expected a list of names"),
+        (
+            lambda: Role("r", {"t": "id"}),
+            'role "r": table "t": grant: expected a list of names, found \'id\'; write "*" for all columns',
+        ),
+        (lambda: Role("r", {"t": 5}), 'role "r": table "t": grant: expected a list of names, found 5'),
+        (lambda: Role("r", {"t": [""]}), 'role "r": table "t": grant: expected a list of names'),
         (lambda: Role("r", ["t"]), "tables are no table of names and grants"),  # type: ignore[arg-type]
+        (lambda: Role("", {"t": "*"}), "role: name is ''; expected a text"),
+        (lambda: Role.from_toml('name = 3\n[tables]\nt = "*"'), "role: name is 3; expected a text"),
+        (
+            lambda: Role.from_toml('name = "r"\nimplicit_columns = "no"\n[tables]\nt = "*"'),
+            "role \"r\": implicit_columns is 'no'; expected true or false",
+        ),
+        (
+            lambda: Role.from_toml('name = "r"\ndeny = "cte"\n[tables]\nt = "*"'),
+            'role "r": deny: expected a list',
+        ),
+        (
+            lambda: Role.from_toml('name = "r"\n[tables.t]\nselect = "id"'),
+            "role: table \"t\": grant: select: expected a list of names, found 'id'",
+        ),
+        (lambda: Role.from_toml('name = "r"\n[tables.t]\ndelete = 1'), 'role: table "t": grant: delete is 1'),
         (lambda: Grant(delete="yes"), "delete is 'yes'"),  # type: ignore[arg-type]
         (lambda: Role.from_toml("name = 1 2"), "cannot read the TOML"),
         (lambda: Role.from_toml("missing.toml"), "cannot read the TOML"),
