@@ -22,6 +22,7 @@ from typing import Any
 from ..errors import PolicyError
 from .access import Access, TableAccess
 from .catalog import Catalog, fold
+from .lexicon import spelled
 from .role import Role
 from .syntax import ARGUMENTS, CLAUSES, LEAVES, PLAIN, Source, exp
 
@@ -47,7 +48,7 @@ class Violation:
     message : str
         What is wrong.
     allowed : tuple of str
-        What may stand there instead; names that the role may know.
+        What may stand there instead, in quotes where they are needed; names that the role may know.
     """
 
     offset: int
@@ -250,6 +251,11 @@ class _Check:
             if value and key not in ARGUMENTS[type(node).__name__]:
                 self._add(node, "construct", f'"{key}" is not a construct that can be checked')
 
+    def _spell(self, name: str) -> str:
+        """A name as it may be written: in quotes if it must be."""
+        keywords = self._access.dialect.keywords
+        return spelled(name, "", keywords) or spelled(name, '"', keywords) or name
+
     def _name(self, identifier: Any) -> str:
         return fold(self._source.name(identifier))
 
@@ -299,7 +305,7 @@ class _Check:
         }
         table = self._access.find(self._name(node.this), schema)
         if table is None or not may[verb](table):
-            allowed = [t.table.name for t in self._access.tables if may[verb](t)]
+            allowed = [self._spell(t.table.name) for t in self._access.tables if may[verb](t)]
             self._add(node, "table", f'"{node.name}" is no table for {verb.upper()}', allowed)
             return None, _Relation("", open=True)
         if self._source.replaces and not table.delete:
@@ -319,7 +325,7 @@ class _Check:
             for column in root.this.expressions:
                 self._written(column, table.insert)
         elif table and not table.inserts_all:
-            self._add(root.this, "star", "INSERT must list its columns", table.insert)
+            self._add(root.this, "star", "INSERT must list its columns", map(self._spell, table.insert))
         if root.expression:
             self._query(root.expression, names)
         own = _Scope([relation])
@@ -367,7 +373,8 @@ class _Check:
 
     def _written(self, identifier: Any, granted: frozenset[str]) -> None:
         if self._name(identifier) not in granted:
-            self._add(identifier, "column", f'"{identifier.name}" is no column that may be written', granted)
+            allowed = map(self._spell, granted)
+            self._add(identifier, "column", f'"{identifier.name}" is no column that may be written', allowed)
 
     def _returning(self, root: Any, names: _Names) -> None:
         if returning := root.args.get("returning"):
@@ -475,7 +482,7 @@ class _Check:
                 qualifier = self._name(item.args["table"]) if inner is not item else None
                 chosen = [r for r in scope.relations if qualifier in (None, r.name)]
                 if any(inner.args.values()) or not chosen or (inner is not item and item.args.get("db")):
-                    allowed = [r.name for r in scope.relations]
+                    allowed = [self._spell(r.name) for r in scope.relations]
                     self._add(item, "table", "* stands for no relation here", allowed)
                 self._no_star(item, chosen)
                 outputs += self._starred(chosen, scope.merged)
@@ -495,7 +502,8 @@ class _Check:
             self._add(node, "star", f"{what} that are not named; name them", allowed)
 
     def _listed(self, names: frozenset[str], relation: _Relation, among: list[_Relation]) -> list[str]:
-        return [f"{relation.name}.{n}" if len(among) > 1 or relation.qualified_only else n for n in names]
+        before = f"{self._spell(relation.name)}." if len(among) > 1 or relation.qualified_only else ""
+        return [before + self._spell(n) for n in names]
 
     # Tables
 
@@ -522,7 +530,7 @@ class _Check:
         holders = [r for r in side if name in r.readable | r.hidden or r.open]
         if not holders or any(name in r.hidden for r in holders):
             allowed = frozenset().union(*(r.readable for r in side))
-            self._no_column(identifier, allowed)
+            self._no_column(identifier, map(self._spell, allowed))
 
     def _no_column(self, identifier: Any, allowed: Any) -> None:
         self._add(identifier, "column", f'"{identifier.name}" is no column that may be read here', allowed)
@@ -576,7 +584,8 @@ class _Check:
     def _no_table(self, node: Any, names: _Names) -> None:
         name = self._source.name(node.this) if isinstance(node.this, self._e.Anonymous) else node.name
         readable = (t.table.name for t in self._access.tables if t.select)
-        self._add(node, "table", f'"{name}" is no table that may be read', [*readable, *names.ctes])
+        allowed = map(self._spell, (*readable, *names.ctes))
+        self._add(node, "table", f'"{name}" is no table that may be read', allowed)
 
     def _with(self, node: Any, names: _Names) -> _Names:
         clause = node.args.get("with_")
@@ -661,7 +670,7 @@ class _Check:
                 if any(name in r.hidden for r in found):
                     break
                 if len(found) > 1 and not (bare and name in scope.merged):
-                    allowed = (f"{r.name}.{name}" for r in found)
+                    allowed = (f"{self._spell(r.name)}.{self._spell(name)}" for r in found)
                     self._add(node, "column", f'"{node.name}" is ambiguous', allowed)
                 return
             if bare and name in scope.aliases:

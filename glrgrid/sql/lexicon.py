@@ -27,7 +27,7 @@ from ..grammar.ir import Expr, Terminal
 from .access import Access, TableAccess
 from .catalog import fold
 
-__all__ = ["Lexicon", "Slot", "Slots", "schema_numbers"]
+__all__ = ["Lexicon", "Slot", "Slots", "schema_numbers", "spelled"]
 
 Slot = str | tuple[str, int]
 Slots = frozenset[Slot]
@@ -97,7 +97,7 @@ class Lexicon:
                     if here not in new
                 ]
             for quote, parts in places[key]:
-                text = _spelled(name, quote, keywords)
+                text = spelled(name, quote, keywords)
                 if text is not None:
                     for texts in parts:
                         texts.append(("fold", text))
@@ -224,7 +224,7 @@ def _in_quotes(slots: Slots, quote: str, hidden: bool) -> Slots:
     return slots
 
 
-def _spelled(name: str, quote: str, keywords: Container[str]) -> str | None:
+def spelled(name: str, quote: str, keywords: Container[str]) -> str | None:
     """A name as it is written in one way, in lower case; ``None`` if it cannot be."""
     if not quote:
         return None if name in keywords or not _WORD.fullmatch(name) else name

@@ -60,7 +60,7 @@ def test_shared_cases() -> None:
 def test_positions_and_what_is_allowed_instead() -> None:
     [violation] = CHECKERS["reader"].check('SELECT u.id\n  FROM users u WHERE u."SSN" > 1')
     assert (violation.offset, violation.line, violation.column) == (35, 2, 24)
-    assert violation.allowed == ("home town", "id", "name")
+    assert violation.allowed == ('"home town"', "id", "name")
 
 
 @pytest.mark.parametrize("sql", ["SELECT {} FROM users", "SELECT u.{} FROM users u", "SELECT 1 FROM {}",
@@ -201,6 +201,6 @@ def test_repair_quotes_the_violations_and_asks_once_more() -> None:
         return "SELECT ssn FROM users" if len(asked) % 2 else "SELECT name FROM users"
 
     assert repair(model, "names", CHECKERS["reader"]) == "SELECT name FROM users"
-    assert len(asked) == 2 and "allowed: home town, id, name" in asked[1] and asked[1].startswith("names")
+    assert len(asked) == 2 and 'allowed: "home town", id, name' in asked[1] and asked[1].startswith("names")
     with pytest.raises(gg.PolicyError, match='refused twice: line 1, column 8: "ssn" is no column'):
         repair(lambda prompt: "SELECT ssn FROM users", "names", CHECKERS["reader"])
