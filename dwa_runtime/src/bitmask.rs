@@ -22,20 +22,6 @@ impl Tokens<'_> {
         }
     }
 
-    /// `out |= self & mask`, or all of it.
-    #[inline]
-    pub(crate) fn or_into_where(self, out: &mut [u32], mask: Option<&[u32]>) {
-        match (self, mask) {
-            (_, None) => self.or_into(out),
-            (Tokens::Dense(row), Some(mask)) => {
-                out.iter_mut().zip(row).zip(mask).for_each(|((o, r), m)| *o |= r & m);
-            }
-            (Tokens::Sparse(words, bits), Some(mask)) => {
-                words.iter().zip(bits).for_each(|(w, b)| out[*w as usize] |= b & mask[*w as usize]);
-            }
-        }
-    }
-
     /// `out &= !self`.
     #[inline]
     pub(crate) fn clear_from(self, out: &mut [u32]) {
@@ -60,5 +46,53 @@ impl Tokens<'_> {
             Tokens::Dense(row) => row.len() / 8,
             Tokens::Sparse(words, _) => words.len(),
         }
+    }
+}
+
+/// A row that sets of tokens are united into. What comes first is copied, so the row need not be cleared before.
+pub(crate) struct Union<'r> {
+    row: &'r mut [u32],
+    /// Whether the row holds what was united, and not just anything.
+    begun: bool,
+}
+
+impl<'r> Union<'r> {
+    /// Of nothing so far.
+    pub(crate) fn new(row: &'r mut [u32]) -> Self {
+        Union { row, begun: false }
+    }
+
+    /// Words of the row.
+    pub(crate) fn words(&self) -> usize {
+        self.row.len()
+    }
+
+    /// Unite tokens, or those of them that are in `mask`.
+    #[inline]
+    pub(crate) fn add(&mut self, tokens: Tokens<'_>, mask: Option<&[u32]>) {
+        match (tokens, mask) {
+            (Tokens::Dense(row), None) if !self.begun => self.row.copy_from_slice(row),
+            (Tokens::Dense(row), Some(mask)) if !self.begun => {
+                self.row.iter_mut().zip(row).zip(mask).for_each(|((o, r), m)| *o = r & m);
+            }
+            (Tokens::Dense(row), Some(mask)) => {
+                self.row.iter_mut().zip(row).zip(mask).for_each(|((o, r), m)| *o |= r & m);
+            }
+            (Tokens::Sparse(words, bits), Some(mask)) => {
+                let row = self.row();
+                words.iter().zip(bits).for_each(|(w, b)| row[*w as usize] |= b & mask[*w as usize]);
+            }
+            (_, None) => tokens.or_into(self.row()),
+        }
+        self.begun = true;
+    }
+
+    /// The row as it is.
+    #[inline]
+    pub(crate) fn row(&mut self) -> &mut [u32] {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.row.fill(0);
+        }
+        self.row
     }
 }

@@ -4,7 +4,7 @@
 //! this makes, or find it in the cache. A [`Schedule`] says where recipes and automaton come from: an artifact that has all of
 //! them ([`crate::rows::Whole`]), or tables that are filled on demand ([`crate::supply::Filled`]).
 
-use crate::bitmask::Tokens;
+use crate::bitmask::{Tokens, Union};
 use crate::commit::Branches;
 use crate::lr::{Linear, Lr, Tops};
 use crate::rows::Cache;
@@ -41,7 +41,7 @@ pub(crate) trait Schedule<'c>: Automaton {
     /// Whether the output is complete if the stacks accept the end.
     fn ends(self, group: Self::Group) -> bool;
     /// Unite the group's pieces into `row`.
-    fn unite_pieces(self, group: Self::Group, verdicts: &[u64], row: &mut [u32]);
+    fn unite_pieces(self, group: Self::Group, verdicts: &[u64], row: &mut Union<'_>);
     /// Unite the group's own tokens into `row`.
     fn unite_own(self, group: Self::Group, verdicts: &[u64], row: &mut [u32]);
     /// Tokens to take out of the pieces of all groups.
@@ -169,18 +169,17 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
         }
         if unite {
             let mut row = vec![0u32; out.len()];
-            self.compose(key, &mut row);
+            self.compose(key, Union::new(&mut row));
             Tokens::Dense(&row).or_into(out);
             composed.insert(key, &row)
         } else {
-            out.fill(0);
-            self.compose(key, out);
+            self.compose(key, Union::new(out));
             composed.insert(key, out)
         }
     }
 
-    /// Compose a row into `row`, which is all zero.
-    fn compose(self, key: &[u64], row: &mut [u32]) {
+    /// Compose a row.
+    fn compose(self, key: &[u64], mut union: Union<'_>) {
         let (x, verdicts) = (key[0] as u32, &key[1..]);
         let each = |act: &mut dyn FnMut(S::Group, &[u64])| {
             let mut rest = verdicts;
@@ -190,7 +189,8 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
                 rest = others;
             }
         };
-        each(&mut |group, verdicts| self.schedule.unite_pieces(group, verdicts, row));
+        each(&mut |group, verdicts| self.schedule.unite_pieces(group, verdicts, &mut union));
+        let row = union.row();
         if let Some(dropped) = self.schedule.dropped(x) {
             dropped.clear_from(row);
         }

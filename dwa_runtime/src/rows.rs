@@ -6,7 +6,7 @@
 //! latest rows and starts from the nearest. Composed rows are cached; the cache is shared by all matchers of a grammar, is
 //! read without locks, and stops growing at a byte limit, past which rows are composed each time.
 
-use crate::bitmask::Tokens;
+use crate::bitmask::{Tokens, Union};
 use crate::mask::{Change, Schedule, holds};
 use crate::tables::{GROUP_ENDS, Meta, NONE, Tables};
 use crate::verdict::{Automaton, unite};
@@ -252,23 +252,27 @@ impl Large {
     }
 
     /// Unite into `out` the tokens of the classes that hold, of those in `bytes`.
-    pub(crate) fn unite(&self, verdicts: &[u64], bytes: Option<&[u32]>, out: &mut [u32]) {
+    pub(crate) fn unite(&self, verdicts: &[u64], bytes: Option<&[u32]>, out: &mut Union<'_>) {
         let held: SmallVec<[u64; 24]> = verdicts.iter().zip(&self.mask).map(|(v, m)| v & m).collect();
         if held.iter().all(|&v| v == 0) {
             return;
         }
         let mut latest = self.latest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let costs: SmallVec<[usize; LATEST]> =
-            latest.rows.iter().map(|(other, _)| self.difference(&held, other)).collect();
-        let (nearest, &cost) =
-            costs.iter().enumerate().min_by_key(|&(_, cost)| cost).expect("two rows are always kept");
+        let direct = self.difference(&held, &latest.rows[0].0, usize::MAX);
+        let (mut nearest, mut cost) = (0, direct);
+        for (i, (other, _)) in latest.rows.iter().enumerate().skip(1) {
+            let difference = self.difference(&held, other, cost);
+            if difference < cost {
+                (nearest, cost) = (i, difference);
+            }
+        }
         // To keep a row is to copy one and to unite the copy.
-        let keep = 2 * units(out.len() / DENSE);
-        if costs[0] <= cost + keep {
-            return members(held.iter().copied()).for_each(|v| self.tokens.of(v).or_into_where(out, bytes));
+        let keep = 2 * units(out.words() / DENSE);
+        if direct <= cost + keep {
+            return members(held.iter().copied()).for_each(|v| out.add(self.tokens.of(v), bytes));
         }
         let row = if cost == 0 { &latest.rows[nearest].1 } else { self.make(&mut latest, &held, nearest) };
-        Tokens::Dense(row).or_into_where(out, bytes);
+        out.add(Tokens::Dense(row), bytes);
     }
 
     /// Make the row of `held` from the nearest one, and keep it.
@@ -289,13 +293,17 @@ impl Large {
         &latest.rows[slot].1
     }
 
-    /// What the classes in which two sets of verdicts differ cost.
-    fn difference(&self, a: &[u64], b: &[u64]) -> usize {
+    /// What the classes in which two sets of verdicts differ cost, or anything not below `most`.
+    fn difference(&self, a: &[u64], b: &[u64], most: usize) -> usize {
         let mut cost = 0;
         for (i, (a, b)) in a.iter().zip(b).enumerate().filter(|(_, (a, b))| a != b) {
-            cost += (0..COST_DIGITS).map(|digit| ((a ^ b) & self.costs[digit][i]).count_ones() << digit).sum::<u32>();
+            let digits = (0..COST_DIGITS).map(|digit| ((a ^ b) & self.costs[digit][i]).count_ones() << digit);
+            cost += digits.sum::<u32>() as usize;
+            if cost >= most {
+                break;
+            }
         }
-        cost as usize
+        cost
     }
 }
 
@@ -430,7 +438,7 @@ impl<'c> Schedule<'c> for Whole<'c> {
         self.tables.group_flags[group as usize] & GROUP_ENDS != 0
     }
 
-    fn unite_pieces(self, group: u32, verdicts: &[u64], row: &mut [u32]) {
+    fn unite_pieces(self, group: u32, verdicts: &[u64], row: &mut Union<'_>) {
         let t = self.tables;
         for p in t.piece_start.list(group) {
             let bytes = match t.piece_bytes.get(p) {
@@ -441,7 +449,7 @@ impl<'c> Schedule<'c> for Whole<'c> {
             match &self.caches.large[source as usize] {
                 None => {
                     let held = self.classes(source).filter(|&(v, _)| holds(verdicts, v));
-                    held.for_each(|(_, tokens)| tokens.or_into_where(row, bytes));
+                    held.for_each(|(_, tokens)| row.add(tokens, bytes));
                 }
                 Some(large) => large.unite(verdicts, bytes, row),
             }

@@ -8,7 +8,7 @@
 //! [`END_VERDICT`](crate::END_VERDICT) as everywhere, then the boundary classes that occur in it. Groups with the same classes
 //! start in the same state of the automaton.
 
-use crate::bitmask::Tokens;
+use crate::bitmask::{Tokens, Union};
 use crate::mask::{self, Schedule, holds};
 use crate::rows::{Cache, Large};
 use crate::tables::{NONE, Tables};
@@ -392,13 +392,13 @@ impl<'c> Schedule<'c> for Demanded<'c> {
         group.ends
     }
 
-    fn unite_pieces(self, group: &'c Group, verdicts: &[u64], row: &mut [u32]) {
+    fn unite_pieces(self, group: &'c Group, verdicts: &[u64], row: &mut Union<'_>) {
         for piece in &group.pieces {
             let bytes = piece.bytes.as_ref().map(|bytes| self.vocab.first_byte_row(bytes));
             let held = piece.verdicts.iter().enumerate().filter(|&(_, &v)| v != NONE && holds(verdicts, v));
             let classes = &piece.source.classes;
             match &piece.source.large {
-                None => held.for_each(|(class, _)| classes[class].tokens().or_into_where(row, bytes.as_deref())),
+                None => held.for_each(|(class, _)| row.add(classes[class].tokens(), bytes.as_deref())),
                 Some(large) => {
                     let mut of_source = vec![0; piece.verdicts.len().div_ceil(64)];
                     held.for_each(|(class, _)| of_source[class / 64] |= 1 << (class % 64));
