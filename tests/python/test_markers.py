@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +302,29 @@ def test_literals_mean_them_as_well(name: str) -> None:
         assert accepts(grammar, written), written
     for written in refused:
         assert not accepts(grammar, written), written
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if "lark" not in name and "tokens" not in name])
+def test_what_is_written_with_them_is_a_text_of_the_grammar(name: str) -> None:
+    """Random walks under masks; the same text is taken where there are no markers, as far as it goes."""
+    grammar, rng, taken = ROWS[name][0], random.Random(name), 0
+    plain, marked = gg.compile(grammar, BASE), gg.Matcher(gg.compile(grammar, VOCAB, "lazy"))
+    for _ in range(12):
+        marked.reset()
+        beside = gg.Matcher(plain)
+        for _ in range(40):
+            allowed = marked.mask().nonzero()[0].tolist()
+            marks = [token for token in allowed if token >= BASE.size]
+            token = rng.choice(marks if marks and rng.random() < 0.7 else allowed)
+            assert marked.accept_token(token)
+            if token == END:
+                assert beside.is_accepting()
+                break
+            taken += token >= BASE.size
+            text = TOKENS[token]
+            assert text is not None and beside.accept_bytes(text) == len(text), (name, text)
+            assert beside.is_accepting() or not marked.is_accepting()
+    assert taken >= 5
 
 
 def test_without_markers_nothing_changes() -> None:
