@@ -51,6 +51,7 @@ pub fn find(
         let going: Vec<[u64; 4]> = (0..lexer.state_count() as u32).map(|q| bytes_of(&lexer, q)).collect();
         let texts = shortest_texts(&lexer);
         let mut memo: FxHashMap<(u32, TerminalId, Option<u32>), Option<TerminalId>> = FxHashMap::default();
+        let mut walks: FxHashMap<(TerminalId, Option<u32>), Walk> = FxHashMap::default();
         for q in (0..lexer.state_count() as u32).filter(|&q| lexer.is_accepting(q)) {
             let candidates = lexer.candidates(q);
             let Some(&best) = candidates.iter().max_by_key(|&&t| terminals[t as usize].rank()) else { continue };
@@ -66,8 +67,10 @@ pub fn find(
                     }
                     let other = &alone[f as usize];
                     let counts = |longer: TerminalId| !within_a_part(&[t, f, longer]);
-                    let longer =
-                        *memo.entry((q, f, part(t))).or_insert_with(|| longer_match(&lexer, q, other, &counts));
+                    let longer = *memo.entry((q, f, part(t))).or_insert_with(|| {
+                        let walk = walks.entry((f, part(t))).or_insert_with(|| Walk::new(&lexer, other));
+                        longer_match(&lexer, q, other, walk, &counts)
+                    });
                     if let Some(longer) = longer.filter(|&longer| seen.insert((t, longer))) {
                         cuts.push(Cut { text: texts[q as usize].clone(), terminal: t, longer, follower: f });
                     }
@@ -85,18 +88,36 @@ fn bytes_of(dfa: &LexerDfa, q: u32) -> [u64; 4] {
     set
 }
 
+/// What is known of walks through two automata side by side.
+struct Walk {
+    /// A byte of each class: those of one class lead both automata to the same states.
+    bytes: Vec<u8>,
+    /// Pairs of states from which no longer match is found.
+    fruitless: FxHashSet<(u32, u32)>,
+}
+
+impl Walk {
+    fn new(lexer: &LexerDfa, other: &LexerDfa) -> Self {
+        let mut seen = FxHashSet::default();
+        let class = |b: u8| (lexer.byte_class[usize::from(b)], other.byte_class[usize::from(b)]);
+        Walk { bytes: (0..=255u8).filter(|&b| seen.insert(class(b))).collect(), fruitless: FxHashSet::default() }
+    }
+}
+
 /// Some terminal that `counts` and matches more from `q` on, over text that begins a text of `other` or begins with one.
 fn longer_match(
     lexer: &LexerDfa,
     q: u32,
     other: &LexerDfa,
+    walk: &mut Walk,
     counts: &impl Fn(TerminalId) -> bool,
 ) -> Option<TerminalId> {
     let (mut work, mut seen) = (VecDeque::from([(q, 0)]), FxHashSet::default());
     while let Some((a, b)) = work.pop_front() {
-        for byte in 0..=255u8 {
+        crate::control::check();
+        for &byte in &walk.bytes {
             let (Some(a), Some(b)) = (lexer.step(a, byte), other.step(b, byte)) else { continue };
-            if !seen.insert((a, b)) {
+            if walk.fruitless.contains(&(a, b)) || !seen.insert((a, b)) {
                 continue;
             }
             let here = lexer.candidates(a).iter().copied().find(|&t| counts(t));
@@ -107,6 +128,7 @@ fn longer_match(
             work.push_back((a, b));
         }
     }
+    walk.fruitless.extend(seen);
     None
 }
 
