@@ -170,16 +170,12 @@ Node = Leaf | Seq | Alt | Repeat | And | Not
 
 def place_of(node: Node) -> Position | None:
     """Where a tree begins, as far as it is known."""
-    if isinstance(node, Repeat):
+    if isinstance(node, (Repeat, Not)):
         return place_of(node.item)
     if isinstance(node, Alt):
         return node.items[0].position
-    if isinstance(node, Seq):
-        return place_of(node.items[0]) if node.items else None
-    if isinstance(node, And):
-        return place_of(node.items[0])
-    if isinstance(node, Not):
-        return place_of(node.item)
+    if isinstance(node, (Seq, And)):
+        return next((place for item in node.items if (place := place_of(item))), None)
     return node.position
 
 
