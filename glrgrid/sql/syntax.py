@@ -241,7 +241,9 @@ class Source:
             elif self._lexemes[i][0] == "parameter" and word[0] == "?":
                 put(i, "?")
             elif word == "+" and not self._ends_operand(i - 1, words, dialect):
-                put(i, "~")  # sqlglot drops a sign before an operand; to SQLite, "+x" is no name of a result
+                # sqlglot drops a sign before an operand; to SQLite, "+x" is no name of a result. One "~" is enough, and
+                # two are an operator.
+                put(i, "" if following[0] == "~" or (i and words[i - 1] in ("+", "~")) else "~")
         return "".join(text)
 
     def _ends_operand(self, index: int, words: list[str], dialect: Dialect) -> bool:

@@ -22,3 +22,4 @@ SELECT main.customers.name, customers.* FROM main.customers AS customers_2, cust
 INSERT INTO orders (customer_id, total) VALUES (1, 9.5), (2, 11) RETURNING id
 UPDATE customers SET city = 'Rome', name = trim(name) WHERE id IN (SELECT customer_id FROM orders)
 DELETE FROM items WHERE order_id = 3 AND price < 1
+SELECT json_each.*, CAST(name AS unsigned big int), c.* FROM customers c, json_each('[1, 2]')
