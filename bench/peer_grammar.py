@@ -166,6 +166,8 @@ def _regex(expr: Expr) -> str:
         return "".join(
             f"[{c.lower()}{c.upper()}]" if c.isascii() and c.isalpha() else _character(ord(c)) for c in value
         )
+    if tag == "words":
+        return _regex(("alt", tuple(("fold", a + text + b) for text in expr[2] for a, b in value)))
     if tag == "class":
         return f"[{''.join(f'{_character(low)}-{_character(high)}' for low, high in value)}]"
     if tag == "cat":

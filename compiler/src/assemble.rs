@@ -65,20 +65,6 @@ pub(crate) fn nothing_else(out: &mut TableData) {
 const MAX_PATCHES: usize = 6;
 /// Rows tried, those that served last first, for a state to share.
 const ROWS_TRIED: usize = 64;
-/// So few exceptions are taken at once.
-const FEW_PATCHES: usize = 3;
-
-/// In how many places two rows differ, or any larger number than `most`.
-fn differences(a: &[u32], b: &[u32], most: usize) -> usize {
-    let mut count = 0;
-    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
-        count += a.iter().zip(b).filter(|(a, b)| a != b).count();
-        if count > most {
-            break;
-        }
-    }
-    count
-}
 
 fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
     let change = |emission: u32| if emission == NONE { NONE } else { change_of[emission as usize] };
@@ -114,24 +100,17 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
     out.lexer_patch_start.push(0);
     for x in 0..lexer.state_count() {
         let steps = &lexer.steps[x * classes..][..classes];
-        let mut best = (MAX_PATCHES + 1, 0);
-        for (at, &row) in recent.iter().enumerate() {
-            // Patches are for bytes; symbols have to agree.
-            if rows[row][bytes..] != steps[bytes..] {
-                continue;
+        // Patches are for bytes; symbols have to agree.
+        let shares = |row: &usize| {
+            rows[*row][bytes..] == steps[bytes..] && bits::differences(&rows[*row], steps, MAX_PATCHES) <= MAX_PATCHES
+        };
+        match recent.iter().position(shares) {
+            Some(at) => recent[..=at].rotate_right(1),
+            None => {
+                recent.truncate(ROWS_TRIED - 1);
+                recent.insert(0, rows.len());
+                rows.push(steps.to_vec());
             }
-            let count = differences(&rows[row], steps, best.0);
-            best = best.min((count, at));
-            if count <= FEW_PATCHES {
-                break;
-            }
-        }
-        if best.0 > MAX_PATCHES {
-            recent.truncate(ROWS_TRIED - 1);
-            recent.insert(0, rows.len());
-            rows.push(steps.to_vec());
-        } else {
-            recent[..=best.1].rotate_right(1);
         }
         let row = recent[0];
         for class in 0..bytes {

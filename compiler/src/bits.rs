@@ -37,6 +37,18 @@ pub(crate) fn is_empty(a: &[u64]) -> bool {
     a.iter().all(|&x| x == 0)
 }
 
+/// In how many places two rows of numbers differ, or any larger number than `most`.
+pub(crate) fn differences(a: &[u32], b: &[u32], most: usize) -> usize {
+    let mut count = 0;
+    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
+        count += a.iter().zip(b).map(|(a, b)| u32::from(a != b)).sum::<u32>() as usize;
+        if count > most {
+            break;
+        }
+    }
+    count
+}
+
 /// Members, ascending.
 pub(crate) fn iter(set: &[u64]) -> impl Iterator<Item = u32> + '_ {
     set.iter().enumerate().flat_map(|(i, &word)| {

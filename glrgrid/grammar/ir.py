@@ -13,6 +13,7 @@ Terminal expressions
     =============================== ====================================================================
     ``("lit", text)``               the UTF-8 bytes of ``text``
     ``("fold", text)``              the same, each ASCII letter in either case
+    ``("words", pairs, texts)``     any of the texts between the two of any of the pairs, all of it as ``fold`` takes it
     ``("bytes", (b, ...))``         these bytes
     ``("class", ((lo, hi), ...))``  one code point out of inclusive ranges (surrogates never match)
     ``("jsonclass", ranges)``       the same in any of its spellings in a JSON string: raw, ``\\n``, ``\\u0061``
@@ -44,6 +45,7 @@ __all__ = ["Expr", "GrammarIR", "Nonterminal", "Position", "Production", "Termin
 Expr = tuple[Any, ...]
 Position = tuple[int, int]
 """1-based (line, column)."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class GrammarIR:
 
 def canonical(value: Any) -> str:
     """The text that stands for a value, or for a part of one."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _tuples(value: Any) -> Any:

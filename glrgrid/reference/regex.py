@@ -243,6 +243,8 @@ def _term(expr: Expr) -> Term:
         case ("fold", text):
             cases = (bytes([b]) for b in text.encode())
             return _sequence(_bytes_in([(b, b) for b in sorted({*c.upper(), *c.lower()})]) for c in cases)
+        case ("words", pairs, texts):
+            return _alt(_term(("fold", before + text + after)) for text in texts for before, after in pairs)
         case ("bytes", values):
             return _sequence(_bytes_in([(b, b)]) for b in values)
         case ("class", ranges):

@@ -19,8 +19,9 @@ column is called so, hence it may stand for a column unless its name is hidden f
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..errors import PolicyError
 from ..grammar.ir import Expr, Terminal
@@ -31,14 +32,17 @@ __all__ = ["Lexicon", "Slot", "Slots", "schema_numbers", "spelled"]
 
 Slot = str | tuple[str, int]
 Slots = frozenset[Slot]
+_Spelt = tuple[tuple[Slots, ...], bool, bool, bool]
+"""What the spellings of a name depend on: its slots, and whether it is hidden, has one terminal, and is a bare word."""
 
 _LABELS = ("label", "bare_label", "column", "any_column")
 """Slots of a name that the statement gives to a column: where it is given, and where it may be used."""
 _BINDERS = ("binder", "bare_binder")
 """Slots of a name that the statement gives to a relation or window."""
 _NEW: Slots = frozenset({*_LABELS, *_BINDERS})
-_RELATIONS = frozenset({"table_name", "inserted_table", "updated_table", "deleted_table"})
-"""Slots of a relation's name."""
+_RELATIONS = ("table_name", "inserted_table", "updated_table", "deleted_table")
+"""Slots of a relation's name, by what is granted."""
+_COLUMNS = ("column_name", "inserted_column", "updated_column")
 _NO_STRING = ("column", "function")
 """Slots in which a string is not a name."""
 _VALUE: Slots = frozenset({"string"})
@@ -46,8 +50,9 @@ _VALUE: Slots = frozenset({"string"})
 _WORD = re.compile(r"[A-Za-z_\u0080-\ufefe\uff00-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
 _FIRST: Expr = ("class", ((65, 90), (95, 95), (97, 122), (0x80, 0xFEFE), (0xFF00, 0x10FFFF)))
 _INSIDE: Expr = ("class", ((36, 36), (48, 57), (65, 90), (95, 95), (97, 122), (0x80, 0x10FFFF)))
-_CLOSING = {'"': '"', "`": "`", "[": "]", "'": "'"}
-_SPELLINGS = ("", *_CLOSING)
+_CLOSING = {"": "", '"': '"', "`": "`", "[": "]", "'": "'"}
+_SPECIAL = frozenset("\"`]'")
+"""What has to be doubled in some quotes, or cannot be written in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +62,12 @@ class Lexicon:
     Attributes
     ----------
     names : dict
-        The slots of every known name, folded.
+        The slots of every known name, folded: of no table, then of each table as a relation and of its columns.
     terminals : tuple of (frozenset, Terminal)
         Those for each set of slots, in an order that depends on the sets alone. New names have one of their own.
     """
 
-    names: dict[str, Slots]
+    names: dict[str, tuple[Slots, ...]]
     terminals: tuple[tuple[Slots, Terminal], ...]
 
     @classmethod
@@ -77,57 +82,55 @@ class Lexicon:
         PolicyError
             The role may use a relation whose name several schemas have.
         """
-        names = {name: slots for name, slots in _known_names(access).items() if slots != _NEW}
+        names = _known_names(access)
         new = {
             _NEW: [_new_name(q) for q in ("", '"', "`", "[")],
             _in_quotes(_NEW, "'", False): [_new_name("'")],
         }
         known: dict[Slots, list[Expr]] = {frozenset({"column"}): [("lit", '""')], _VALUE: [("lit", "''")]}
+        words: dict[tuple[Slots, tuple[str, ...]], list[str]] = {}
         hidden, keywords = access.hidden_names, access.dialect.keywords
         # A keyword falls back to one terminal: a name that is one has a terminal with all of its slots.
         whole = frozenset(fold(t.name) for t in access.dialect.ir.terminals if t.fallback is not None)
-        places: dict[tuple[Slots, bool, bool], list[tuple[str, list[list[Expr]]]]] = {}
+        places: dict[_Spelt, list[tuple[Slots, tuple[str, ...], list[str]]]] = {}
         for name, slots in sorted(names.items()):
-            key = (slots, name in hidden, name in whole)
+            is_bare = name not in keywords and _WORD.fullmatch(name) is not None
+            key = (slots, name in hidden, name in whole, is_bare)
             if key not in places:
-                spellings = ((quote, _in_quotes(slots, quote, key[1])) for quote in _SPELLINGS)
-                places[key] = [
-                    (quote, [known.setdefault(part, []) for part in ([here] if key[2] else _parts(here))])
-                    for quote, here in spellings
-                    if here not in new
-                ]
-            for quote, parts in places[key]:
-                text = spelled(name, quote, keywords)
-                if text is not None:
-                    for texts in parts:
-                        texts.append(("fold", text))
+                found = _spellings(*key)
+                places[key] = [(part, quotes, words.setdefault((part, quotes), [])) for part, quotes in found]
+            is_simple = _SPECIAL.isdisjoint(name)
+            for part, quotes, texts in places[key]:
+                if is_simple:
+                    texts.append(name)
+                else:
+                    spelt = (spelled(name, quote, keywords) for quote in quotes)
+                    known.setdefault(part, []).extend(("fold", text) for text in spelt if text is not None)
+        for (part, quotes), texts in words.items():
+            if texts:
+                pairs = tuple((q, _CLOSING[q]) for q in quotes)
+                known.setdefault(part, []).append(("words", pairs, tuple(texts)))
         for prefix in access.dialect.rules["system_prefixes"]:
-            for quote in _SPELLINGS:
+            for quote in _CLOSING:
                 rest: Expr = ("cat", (("fold", prefix), ("repeat", _inside(quote), 0, None)))
                 known.setdefault(_in_quotes(frozenset(), quote, True), []).append(_enclosed(rest, quote))
-        terminals = [
-            (
-                slots,
-                Terminal(
-                    _title(slots, number, priority < 0), ("alt", tuple(texts)), priority, reject=not slots
-                ),
-            )
-            for priority, groups in (
-                (0, sorted(known.items(), key=lambda item: _order(item[0]))),
-                (-1, new.items()),
-            )
-            for number, (slots, texts) in enumerate(groups)
-            if texts
-        ]
-        return cls(names, tuple(terminals))
+        ranked = [(0, sorted(known.items(), key=lambda item: _order(item[0]))), (-1, list(new.items()))]
+        terminals = tuple(
+            (slots, Terminal(_title(slots, i, rank < 0), ("alt", tuple(exprs)), rank, reject=not slots))
+            for rank, groups in ranked
+            for i, (slots, exprs) in enumerate(groups)
+            if exprs
+        )
+        return cls(names, terminals)
 
     def slots(self, name: str) -> Slots:
         """The slots of a name that is given as a bare word, in backquotes or in brackets."""
-        return self.names.get(fold(name), _NEW)
+        parts = self.names.get(fold(name))
+        return _NEW if parts is None else frozenset[Slot]().union(*parts)
 
 
-def _known_names(access: Access) -> dict[str, Slots]:
-    """The slots of every name of the catalog and of the dialect."""
+def _known_names(access: Access) -> dict[str, tuple[Slots, ...]]:
+    """The slots of every name of the catalog and of the dialect, but for names that fill those of new ones."""
     rules = access.dialect.rules
     schemas = frozenset(rules["schemas"]) | {fold(t.table.schema) for t in access.tables}
     numbers = schema_numbers(access)
@@ -140,9 +143,11 @@ def _known_names(access: Access) -> dict[str, Slots]:
     hidden = access.hidden_names
     taken = schemas | access.relations | functions | access.hidden_columns
     found: dict[str, set[Slot]] = {name: set() for name in everything}
+    parts: dict[str, list[Slots]] = {}
     _check_unique(access)
     for index, table in enumerate(access.tables):
-        _add_table(found, index, table)
+        for name, part in _of_table(index, table):
+            parts.setdefault(name, []).append(part)
         if table.reachable:
             schema = fold(table.table.schema)
             found[schema].add(f"schema_{numbers[schema]}")
@@ -161,7 +166,11 @@ def _known_names(access: Access) -> dict[str, Slots]:
             slots.update(_LABELS)
         if name not in taken:
             slots.update(_BINDERS)
-    return {name: frozenset(slots) for name, slots in found.items()}
+    return {
+        name: (frozenset(slots), *parts.get(name, ()))
+        for name, slots in found.items()
+        if slots != _NEW or name in parts
+    }
 
 
 def _check_unique(access: Access) -> None:
@@ -182,33 +191,35 @@ def schema_numbers(access: Access) -> dict[str, int]:
     return {schema: number for number, schema in enumerate(found)}
 
 
-def _add_table(found: dict[str, set[Slot]], index: int, table: TableAccess) -> None:
-    """Fill the slots that belong to one table."""
-    relation = found[fold(table.table.name)]
-    for rule, granted in (
-        ("table_name", table.select),
-        ("inserted_table", table.insert),
-        ("updated_table", table.update),
-        ("deleted_table", table.delete),
-    ):
-        if granted:
-            relation.add((rule, index))
-    for rule, names in (
-        ("column_name", table.select),
-        ("inserted_column", table.insert),
-        ("updated_column", table.update),
-    ):
-        for name in names:
-            found[name].add((rule, index))
+def _of_table(index: int, table: TableAccess) -> Iterator[tuple[str, Slots]]:
+    """Names with the slots that they fill for one table: of the relation, and of its columns."""
+    granted = (table.select, table.insert, table.update)
+    given = zip(_RELATIONS, (*granted, table.delete), strict=True)
+    relation = frozenset((rule, index) for rule, grant in given if grant)
+    if relation:
+        yield fold(table.table.name), relation
+    parts: dict[tuple[bool, ...], Slots] = {}
+    for name in table.select | table.insert | table.update:
+        has = tuple(name in names for names in granted)
+        if has not in parts:
+            parts[has] = frozenset(
+                (rule, index) for rule, is_given in zip(_COLUMNS, has, strict=True) if is_given
+            )
+        yield name, parts[has]
 
 
-def _parts(slots: Slots) -> list[Slots]:
-    """Those of no table, those of each as a relation, and those of its columns."""
-    parts: dict[tuple[int, bool], set[Slot]] = {}
-    for slot in slots:
-        key = (-1, False) if isinstance(slot, str) else (slot[1], slot[0] in _RELATIONS)
-        parts.setdefault(key, set()).add(slot)
-    return [frozenset(part) for part in parts.values()] or [slots]
+@lru_cache(4096)
+def _spellings(
+    slots: tuple[Slots, ...], hidden: bool, whole: bool, is_bare: bool
+) -> tuple[tuple[Slots, tuple[str, ...]], ...]:
+    """The terminals of names with these slots, and the quotes in which they are words of each."""
+    found: dict[Slots, list[str]] = {}
+    for quote in _CLOSING if is_bare else list(_CLOSING)[1:]:
+        parts = [_in_quotes(slots[0], quote, hidden), *slots[1:]]
+        parts = [frozenset[Slot]().union(*parts)] if whole else [part for part in parts if part] or parts
+        for part in parts:
+            found.setdefault(part, []).append(quote)
+    return tuple((part, tuple(quotes)) for part, quotes in found.items())
 
 
 def _order(slots: Slots) -> list[tuple[int, str]]:

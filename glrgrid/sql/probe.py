@@ -370,6 +370,8 @@ def _shortest(expr: Expr) -> str:
     tag, value = expr[0], expr[1]
     if tag in ("lit", "fold"):
         return str(value)
+    if tag == "words":
+        return min((f"{before}{text}{after}" for text in expr[2] for before, after in value), key=len)
     if tag == "class":
         return chr(value[-1][0])
     if tag == "cat":

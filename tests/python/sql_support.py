@@ -121,6 +121,14 @@ LIKELY = {
 """Weights of productions in statements that should mean something; others weigh 1."""
 
 
+def words(terminal: Terminal) -> list[str]:
+    """The texts of a terminal that are words, each in all its spellings, in lower case."""
+    parts = terminal.expr[1] if terminal.expr[0] == "alt" else ()
+    folded = [part[1] for part in parts if part[0] == "fold"]
+    spelt = [part[1:] for part in parts if part[0] == "words"]
+    return folded + [a + text + b for pairs, texts in spelt for a, b in pairs for text in texts]
+
+
 class Sampler:
     """Random statements of a grammar, by derivation, with what was used of it.
 
@@ -144,11 +152,11 @@ class Sampler:
         self._cost = self._costs()
         self._keywords = Dialect.load("sqlite").keywords
         self._tables = [i for i, t in enumerate(access.tables) if t.select] if access else []
-        self._columns: dict[int | None, set[Expr]] = defaultdict(set)
+        self._columns: dict[int | None, set[str]] = defaultdict(set)
         for filled, terminal in Lexicon.of(access).terminals if access else ():
             for slot in filled:
                 if slot[0] == "column_name":
-                    self._columns[int(slot[1])].update(terminal.expr[1])
+                    self._columns[int(slot[1])].update(words(terminal))
         self._weights: dict[tuple[Production, int | None], float] = {}
         self._budget = 0
 
@@ -226,18 +234,21 @@ class Sampler:
         fits = scope is None or numbers <= {str(scope)}
         return LIKELY.get(p.name, 1.0) * (1.0 if fits else 0.05)
 
-    def _columns_of(self, terminal: Terminal, scope: int | None) -> list[Expr]:
+    def _columns_of(self, terminal: Terminal, scope: int | None) -> list[str]:
         """The words of a terminal that are columns of a table."""
-        words = terminal.expr[1] if terminal.expr[0] == "alt" and scope in self._columns else ()
-        return [word for word in words if word in self._columns[scope]]
+        return (
+            [word for word in words(terminal) if word in self._columns[scope]]
+            if scope in self._columns
+            else []
+        )
 
     def _lexeme(self, terminal: Terminal, scope: int | None) -> str:
         """A text of a terminal that no other one claims, if there is one a column of the scope; new names are few, so
         that they are met again."""
         if terminal.name in NEW_NAMES:
             return self.rng.choice(NEW_NAMES[terminal.name])
-        words = self._columns_of(terminal, scope)
-        expr = ("alt", words) if words else terminal.expr
+        columns = self._columns_of(terminal, scope)
+        expr = ("words", (("", ""),), columns) if columns else terminal.expr
         while True:
             text = self._text(expr)
             if terminal.literal or text.lower() not in self._keywords:
@@ -249,6 +260,9 @@ class Sampler:
             return str(value)
         if tag == "fold":
             return "".join(self.rng.choice((c.lower(), c.upper())) if c.isascii() else c for c in value)
+        if tag == "words":
+            before, after = self.rng.choice(value)
+            return self._text(("fold", before + self.rng.choice(expr[2]) + after))
         if tag == "class":
             low, high = self.rng.choice(value)
             return chr(self.rng.randint(low, min(high, low + 60)))

@@ -104,6 +104,17 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
     Ok(match tag {
         "lit" => Expr::Bytes(arg(1)?.as_str().ok_or("literal is not a string")?.as_bytes().to_vec()),
         "fold" => Expr::Fold(arg(1)?.as_str().ok_or("folded literal is not a string")?.as_bytes().to_vec()),
+        "words" => {
+            let text = |v| Value::as_str(v).ok_or("a word is not a string");
+            let pairs = list(1)?.iter().map(|pair| match pair.as_array().map(Vec::as_slice) {
+                Some([before, after]) => Ok((text(before)?, text(after)?)),
+                _ => Err(format!("{pair} is not a pair in expression {tag:?}")),
+            });
+            let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+            let texts = list(2)?.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+            let word = |(before, after): &(&str, &str), text: &str| Expr::Fold([before, text, after].concat().into());
+            Expr::Alt(texts.iter().flat_map(|text| pairs.iter().map(move |pair| word(pair, text))).collect())
+        }
         "bytes" => Expr::Bytes(list(1)?.iter().map(|v| number(v, 255).map(|b| b as u8)).collect::<Result<_, _>>()?),
         "class" => Expr::Class(ranges(1, 0x10FFFF)?),
         "jsonclass" => Expr::JsonClass(ranges(1, 0x10FFFF)?),

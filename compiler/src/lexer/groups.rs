@@ -182,4 +182,9 @@ impl GroupedDfa {
     pub fn state_count(&self) -> usize {
         self.cand.len()
     }
+
+    /// The transitions of a state by class, [`DEAD`] where there is none.
+    pub fn row(&self, q: u32) -> &[u32] {
+        &self.next[q as usize * self.class_count..][..self.class_count]
+    }
 }

@@ -39,13 +39,14 @@ pub(super) fn renumber(dfa: &Dfa, start: u32) -> Dfa {
     let mut next = Vec::with_capacity(dfa.next.len());
     let mut done = 0;
     while done < order.len() {
-        for &target in dfa.row(order[done] as usize) {
+        let row = dfa.row(order[done] as usize);
+        for &target in row {
             if target != DEAD && number[target as usize] == DEAD {
                 number[target as usize] = order.len() as u32;
                 order.push(target);
             }
-            next.push(if target == DEAD { DEAD } else { number[target as usize] });
         }
+        next.extend(row.iter().map(|&target| if target == DEAD { DEAD } else { number[target as usize] }));
         done += 1;
     }
     debug_assert_eq!(next.len(), order.len() * k);
@@ -58,12 +59,10 @@ pub(super) fn merge_classes(dfa: Dfa) -> Dfa {
     let k = dfa.class_count;
     let mut class = vec![0u32; k]; // old class → class so far, numbered by first old class
     let mut first = vec![0usize]; // class so far → its first old class
+    let mut others: Vec<(usize, usize)> = (1..k).map(|c| (c, 0)).collect(); // the rest, and the first of each's class
     for q in 0..dfa.state_count() {
-        if first.len() == k {
-            break;
-        }
         let row = dfa.row(q);
-        if (0..k).all(|c| row[c] == row[first[class[c] as usize]]) {
+        if others.iter().all(|&(c, first)| row[c] == row[first]) {
             continue;
         }
         let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -74,6 +73,8 @@ pub(super) fn merge_classes(dfa: Dfa) -> Dfa {
                 first.len() as u32 - 1
             });
         }
+        others.clear();
+        others.extend((0..k).map(|c| (c, first[class[c] as usize])).filter(|(c, first)| c != first));
     }
     // Old classes need not be in byte order after an earlier merge or a product: number by first byte.
     let mut number = vec![DEAD; first.len()];

@@ -27,6 +27,7 @@ mod determinize;
 mod groups;
 mod json_class;
 mod minimize;
+mod models;
 mod nfa;
 mod separability;
 mod sharing;

@@ -14,6 +14,7 @@
 
 use super::DEAD;
 use super::groups::GroupedDfa;
+use super::models::{Distinct, Model, Models};
 use crate::bits;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -283,6 +284,12 @@ impl Watchers {
         if set == UNWATCHED {
             return Some(UNWATCHED);
         }
+        self.fill_row(set, dfa);
+        let next = self.rows[set as usize][class];
+        (next != DEAD).then_some(next)
+    }
+
+    fn fill_row(&mut self, set: u32, dfa: &GroupedDfa) {
         if self.rows[set as usize].is_empty() {
             let advance = |class: usize| {
                 let next = self.sets[set as usize].iter().map(|&w| dfa.next[w as usize * dfa.class_count + class]);
@@ -291,8 +298,6 @@ impl Watchers {
             };
             self.rows[set as usize] = (0..dfa.class_count).map(advance).collect();
         }
-        let next = self.rows[set as usize][class];
-        (next != DEAD).then_some(next)
     }
 }
 
@@ -364,14 +369,16 @@ impl<'a> Raw<'a> {
             ends: Vec::new(),
             cand,
             unwatched: bits::Matrix::default(),
-            is_final: dfa.next.chunks_exact(dfa.class_count).map(|row| row.iter().all(|&to| to == DEAD)).collect(),
+            is_final: (0..dfa.state_count())
+                .map(|q| dfa.row(q as u32).iter().fold(DEAD, |a, to| a & to) == DEAD)
+                .collect(),
         };
         raw.watchers.intern(Vec::new());
         raw.unwatched = raw.live_of_dfa();
 
         raw.state(dfa.starts[0], UNWATCHED, (0, 0));
         let mut known = KnownSteps::new(dfa);
-        let mut seen_by: Vec<u32> = Vec::new();
+        let mut models = Models::default();
         let mut ends_ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
         let mut ends: Vec<u32> = Vec::new();
         let mut x = 0;
@@ -380,26 +387,21 @@ impl<'a> Raw<'a> {
             ends.clear();
             let (q, watchers) = raw.states[x];
             let short = raw.short_row(q, &mut known);
-            for class in 0..dfa.class_count {
-                let to = dfa.next[q as usize * dfa.class_count + class];
-                let step = match to {
-                    DEAD if dfa.cand[q as usize] == 0 => Some((DEAD_STEP, false)),
-                    DEAD => known.short_rows[short][known.start_class[class] as usize],
-                    _ => known.inside[to as usize].filter(|_| dfa.cand[q as usize] == 0 || dfa.cand[to as usize] != 0),
-                };
-                let (step, may_end) = match step {
-                    Some(step) if watchers == UNWATCHED => step,
-                    _ => raw.step(x as u32, class, short, &mut known),
-                };
-                raw.step_of.push(step);
-                if step as usize >= seen_by.len() {
-                    seen_by.resize(raw.steps.len(), NONE);
-                }
-                if std::mem::replace(&mut seen_by[step as usize], x as u32) != x as u32 {
-                    if may_end { ends.push(step) } else { raw.inside.push(step) }
-                }
+            let kind = (short, dfa.cand[q as usize] == 0, bits::is_empty(raw.cand(q)));
+            let model = if watchers == UNWATCHED { models.find(dfa, q, kind) } else { None };
+            let is_model = model.is_none() && watchers == UNWATCHED;
+            let distinct = match model {
+                Some(model) => raw.steps_like(model, x as u32, short, &mut known),
+                None => raw.steps_anew(x as u32, short, &mut known),
+            };
+            for d in &distinct {
+                if d.may_end { ends.push(d.step) } else { raw.inside.push(d.step) }
+            }
+            if is_model {
+                models.add(Model { x: x as u32, q, kind, distinct });
             }
             raw.inside_start.push(raw.inside.len());
+            ends.sort_unstable();
             let list = match ends_ids.get(&ends[..]) {
                 Some(&list) => list,
                 None => {
@@ -466,6 +468,49 @@ impl<'a> Raw<'a> {
             }
         }
         propagate(own, edges)
+    }
+
+    /// Add the steps of a state, and list the distinct ones.
+    fn steps_anew(&mut self, x: u32, short: usize, known: &mut KnownSteps) -> Vec<Distinct> {
+        let mut distinct = Vec::new();
+        for class in 0..self.dfa.class_count {
+            let (step, may_end) = self.step_from(x, class, short, known);
+            self.step_of.push(step);
+            Distinct::count(&mut distinct, step, may_end);
+        }
+        distinct
+    }
+
+    /// The same, for a state that has the steps of a model but where their rows differ.
+    fn steps_like(&mut self, model: &Model, x: u32, short: usize, known: &mut KnownSteps) -> Vec<Distinct> {
+        let dfa = self.dfa;
+        let mut distinct = model.distinct.clone();
+        let (from, to) = (model.x as usize * dfa.class_count, self.step_of.len());
+        self.step_of.extend_from_within(from..from + dfa.class_count);
+        let rows = dfa.row(self.states[x as usize].0).iter().zip(dfa.row(model.q));
+        for (class, _) in rows.enumerate().filter(|(_, (mine, theirs))| mine != theirs) {
+            let (step, may_end) = self.step_from(x, class, short, known);
+            let before = std::mem::replace(&mut self.step_of[to + class], step);
+            distinct.iter_mut().filter(|d| d.step == before).for_each(|d| d.classes -= 1);
+            Distinct::count(&mut distinct, step, may_end);
+        }
+        distinct.retain(|d| d.classes > 0);
+        distinct
+    }
+
+    /// The number of a step, and whether the lexeme may end at it.
+    fn step_from(&mut self, x: u32, class: usize, short: usize, known: &mut KnownSteps) -> (u32, bool) {
+        let (q, watchers) = self.states[x as usize];
+        let (to, cand) = (self.dfa.row(q)[class], self.dfa.cand[q as usize]);
+        let step = match to {
+            DEAD if cand == 0 => Some((DEAD_STEP, false)),
+            DEAD => known.short_rows[short][known.start_class[class] as usize],
+            _ => known.inside[to as usize].filter(|_| cand == 0 || self.dfa.cand[to as usize] != 0),
+        };
+        match step {
+            Some(step) if watchers == UNWATCHED => step,
+            _ => self.step(x, class, short, known),
+        }
     }
 
     /// The row of short steps from a DFA state.
@@ -580,6 +625,8 @@ impl<'a> Raw<'a> {
         let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::from_iter([((q, watchers), 0)]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
         let mut hopeful: Vec<u32> = Vec::new();
+        // The last pair that leads to each DFA state, and the watchers there.
+        let mut met_by: Vec<(u32, u32)> = vec![(DEAD, DEAD); self.dfa.state_count()];
         let mut done = 0;
         while let Some(&(q, watchers)) = pairs.get(done) {
             crate::control::check();
@@ -588,18 +635,19 @@ impl<'a> Raw<'a> {
             } else if let Some(&hope) = self.watchers.hopes.get(&(q, watchers)) {
                 hopeful.extend(hope.then_some(done as u32));
             } else if watchers != UNWATCHED {
-                let mut last = (DEAD, DEAD);
-                for class in 0..self.dfa.class_count {
-                    let Some(to) = self.delta(q, class) else { continue };
-                    let Some(watchers) = self.watchers.after(watchers, class, self.dfa) else { continue };
-                    if std::mem::replace(&mut last, (to, watchers)) != (to, watchers) {
-                        let next = pairs.len() as u32;
-                        let id = *ids.entry((to, watchers)).or_insert(next);
-                        if id == next {
-                            pairs.push((to, watchers));
-                        }
-                        edges.push((done as u32, id));
+                self.watchers.fill_row(watchers, self.dfa);
+                let after = &self.watchers.rows[watchers as usize];
+                for (&to, &watchers) in self.dfa.row(q).iter().zip(after) {
+                    let met = (done as u32, watchers);
+                    if to == DEAD || watchers == DEAD || std::mem::replace(&mut met_by[to as usize], met) == met {
+                        continue;
                     }
+                    let next = pairs.len() as u32;
+                    let id = *ids.entry((to, watchers)).or_insert(next);
+                    if id == next {
+                        pairs.push((to, watchers));
+                    }
+                    edges.push((done as u32, id));
                 }
             }
             done += 1;
@@ -705,6 +753,7 @@ impl<'a> Raw<'a> {
             emission_ids: FxHashMap::default(),
             emissions: FxHashMap::default(),
             entry_ids: FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]),
+            plain: vec![NONE; self.states.len()],
             made: vec![NONE; self.steps.len()],
             out: WatchedLexer {
                 byte_class: self.dfa.byte_class,
@@ -802,6 +851,8 @@ struct Finish<'r, 'a> {
     /// Emissions by what they were made of.
     emissions: FxHashMap<(Bits, bool, u32), u32>,
     entry_ids: FxHashMap<Entry, u32>,
+    /// Entries that lead to a state and emit nothing, by that state.
+    plain: Vec<u32>,
     /// Entry of each step inside a lexeme, or `NONE` as long as nobody came there.
     made: Vec<u32>,
     out: WatchedLexer,
@@ -812,6 +863,14 @@ impl Finish<'_, '_> {
     fn entry_of(&mut self, step: u32, emitted: &[u64]) -> u32 {
         let entry = self.entry(&self.raw.steps[step as usize], emitted);
         let next = self.out.entries.len() as u32;
+        if let [Alternative { emit: [NONE, NONE], next: to }] = entry[..] {
+            let known = &mut self.plain[to as usize];
+            if *known == NONE {
+                *known = next;
+                self.out.entries.push(entry);
+            }
+            return *known;
+        }
         *self.entry_ids.entry(entry).or_insert_with_key(|entry| {
             self.out.entries.push(entry.clone());
             next

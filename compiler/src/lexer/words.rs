@@ -28,6 +28,8 @@ pub(super) struct Words<'a> {
     most: usize,
     sets: Vec<ByteSet>,
     set_ids: FxHashMap<ByteSet, u32>,
+    /// Number of the set of each byte alone, and of it in either case, or [`DEAD`] where it has none yet.
+    of_byte: Vec<u32>,
     /// Byte sets of all words, by number.
     places: Vec<u32>,
     words: Vec<(Range<usize>, TerminalId, &'a Expr)>,
@@ -36,7 +38,8 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     pub(super) fn new(limits: &LexerLimits) -> Self {
         let (sets, set_ids) = (Vec::new(), FxHashMap::default());
-        Words { most: limits.max_nfa_states, sets, set_ids, places: Vec::new(), words: Vec::new() }
+        let of_byte = vec![DEAD; 512];
+        Words { most: limits.max_nfa_states, sets, set_ids, of_byte, places: Vec::new(), words: Vec::new() }
     }
 
     /// Take the words out of a terminal's expression; the alternatives that are none are appended to `rest`.
@@ -60,10 +63,8 @@ impl<'a> Words<'a> {
     /// Append the byte sets of an expression; whether it is a line of them.
     fn line(&mut self, expr: &Expr, depth: usize) -> bool {
         match expr {
-            Expr::Bytes(bytes) => bytes.iter().for_each(|&b| self.place(&[(b, b)])),
-            Expr::Fold(bytes) => {
-                bytes.iter().for_each(|b| self.place(&[b.to_ascii_lowercase(), b.to_ascii_uppercase()].map(|b| (b, b))))
-            }
+            Expr::Bytes(bytes) => bytes.iter().for_each(|&b| self.byte(b, false)),
+            Expr::Fold(bytes) => bytes.iter().for_each(|&b| self.byte(b, true)),
             Expr::ByteClass(ranges) if !ranges.is_empty() => self.place(ranges),
             Expr::Class(ranges) if !ranges.is_empty() && ranges.iter().all(|r| r.1 < 0x80) => {
                 let ranges: SmallVec<[(u8, u8); 4]> = ranges.iter().map(|&(lo, hi)| (lo as u8, hi as u8)).collect();
@@ -73,6 +74,17 @@ impl<'a> Words<'a> {
             _ => return false,
         }
         true
+    }
+
+    /// The place of one byte, in either case if it is a letter and `folded`.
+    fn byte(&mut self, byte: u8, folded: bool) {
+        let at = usize::from(byte) * 2 + usize::from(folded);
+        if self.of_byte[at] == DEAD {
+            let both = if folded { [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] } else { [byte; 2] };
+            self.place(&both.map(|b| (b, b)));
+            self.of_byte[at] = self.places.pop().unwrap_or(DEAD);
+        }
+        self.places.push(self.of_byte[at]);
     }
 
     fn place(&mut self, ranges: &[(u8, u8)]) {

@@ -343,10 +343,15 @@ impl Builder {
         if self.bases.is_empty() {
             return None;
         }
-        let mine: SmallVec<[(usize, u32, u32); 64]> =
-            own_classes.iter().map(|&c| (c, self.does(x, c), self.classes[c].tokens)).collect();
+        // By class, so that comparing with a base is one run through two rows of numbers.
+        let mut does = vec![NONE; self.classes.len()];
+        let mut tokens = vec![0; self.classes.len()];
+        for &class in own_classes {
+            (does[class], tokens[class]) = (self.does(x, class), self.classes[class].tokens);
+        }
         let agreement = |base: &Base| -> u32 {
-            mine.iter().map(|&(class, does, tokens)| if base.does[class] == does { tokens } else { 0 }).sum()
+            let classes = base.does.iter().zip(&does).zip(&tokens);
+            classes.map(|((theirs, mine), tokens)| if theirs == mine { *tokens } else { 0 }).sum()
         };
         // Where another terminal is pending, tokens that stay inside differ, all of them: only much agreement makes up for it.
         let enough = |base: &Base| match lexer.live[base.x as usize] == lexer.live[x as usize] {
