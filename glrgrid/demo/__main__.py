@@ -27,7 +27,8 @@ SHOWN = 8
 """Statements that are printed."""
 
 SEED = 28
-"""Of the statements printed by default."""
+"""Of the statements decoded by default: one with which sqlglot, too, accepts all of them. Of others it refuses
+about 1 %, though they are in the grammar."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
