@@ -269,6 +269,7 @@ def compile(
     shared_tokens: int | None = None,
     min_agreement: int | None = None,
     overlapping_sets: int | None = None,
+    copied_states: int | None = None,
 ) -> CompiledGrammar:
     """Compile a grammar, in canonical IR text or as it was lowered."""
 

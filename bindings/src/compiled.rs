@@ -178,7 +178,7 @@ fn positive(name: &str, value: Option<f64>) -> PyResult<Option<f64>> {
 #[pyfunction]
 #[pyo3(signature = (
     ir, vocab, *, lazy=false, max_seconds=None, max_memory_mb=None, max_artifact_mb=None, partial=true, max_threads=None,
-    cancel=None, progress=None, shared_tokens=None, min_agreement=None, overlapping_sets=None
+    cancel=None, progress=None, shared_tokens=None, min_agreement=None, overlapping_sets=None, copied_states=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of a Python function")]
 pub fn compile(
@@ -196,12 +196,14 @@ pub fn compile(
     shared_tokens: Option<u32>,
     min_agreement: Option<u32>,
     overlapping_sets: Option<usize>,
+    copied_states: Option<u32>,
 ) -> PyResult<CompiledGrammar> {
     guard(|| {
         let mut config = Config::default();
         config.shared_tokens = shared_tokens.unwrap_or(config.shared_tokens);
         config.min_agreement = min_agreement.unwrap_or(config.min_agreement);
         config.overlapping_sets = overlapping_sets.unwrap_or(config.overlapping_sets);
+        config.copied_states = copied_states.unwrap_or(config.copied_states);
         config.threads = max_threads;
         config.budget = Budget {
             max_seconds: positive("max_seconds", max_seconds)?,

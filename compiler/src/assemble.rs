@@ -2,11 +2,11 @@
 
 use crate::bits;
 use crate::front::Front;
-use crate::lexer::{DEAD_ENTRY, NONE, Symbols, WatchedLexer};
+use crate::lexer::{DEAD_ENTRY, Far, NONE, Symbols, WatchedLexer};
 use crate::lr::{Action, LrTable};
 use crate::parser_dwa::Verdicts;
 use crate::terminal_dwa::Outcomes;
-use dwa_runtime::TableData;
+use dwa_runtime::{START, TableData};
 use rustc_hash::FxHashMap;
 
 /// Names, lexer, and LR tables.
@@ -17,7 +17,8 @@ pub(crate) fn front(front: &Front, outcomes: &Outcomes) -> TableData {
         out.names.extend(name.replace('\n', " ").as_bytes());
         out.names.push(b'\n');
     }
-    write_lexer(&front.lexer, &outcomes.change_of, &mut out);
+    write_lexer(&front.lexer, &front.far, &outcomes.change_of, &mut out);
+    write_far(&front.far, &front.lexer, &mut out);
     write_symbols(&front.symbols, &mut out);
     out.set_start.push(0);
     for set in &outcomes.sets.sets {
@@ -66,12 +67,16 @@ const MAX_PATCHES: usize = 6;
 /// Rows tried, those that served last first, for a state to share.
 const ROWS_TRIED: usize = 64;
 
-fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
+fn write_lexer(lexer: &WatchedLexer, far: &Far, change_of: &[u32], out: &mut TableData) {
     let change = |emission: u32| if emission == NONE { NONE } else { change_of[emission as usize] };
     out.byte_class = lexer.byte_class.to_vec();
     out.lexer_cand.clone_from(&lexer.cand);
     out.lexer_live.clone_from(&lexer.live);
-    // A step that goes one way and emits nothing is the state itself; others point to their alternatives.
+    // A step that goes one way and emits nothing is the state itself; others point to their alternatives. A far state is
+    // entered with its counters at their most.
+    let mut ids: Vec<u32> = (0..lexer.state_count() as u32).collect();
+    far.states.iter().for_each(|state| ids[state.state as usize] = far.at_most(state));
+    let all_ids = lexer.state_count() + far.ids as usize;
     out.entry_start.push(0);
     let codes: Vec<u32> = lexer
         .entries
@@ -82,15 +87,15 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
                 debug_assert_eq!(id as u32, DEAD_ENTRY);
                 NONE
             }
-            [only] if only.emit == [NONE; 2] => only.next,
+            [only] if only.emit == [NONE; 2] => ids[only.next as usize],
             alternatives => {
                 for a in alternatives {
                     out.entry_emit.push(change(a.emit[0]));
                     out.entry_emit2.push(change(a.emit[1]));
-                    out.entry_next.push(a.next);
+                    out.entry_next.push(ids[a.next as usize]);
                 }
                 out.entry_start.push(out.entry_next.len() as u32);
-                (lexer.state_count() + out.entry_start.len() - 2) as u32
+                (all_ids + out.entry_start.len() - 2) as u32
             }
         })
         .collect();
@@ -123,6 +128,29 @@ fn write_lexer(lexer: &WatchedLexer, change_of: &[u32], out: &mut TableData) {
         out.lexer_patch_start.push(out.lexer_patch_step.len() as u32);
     }
     out.lexer_rows = rows.iter().flatten().map(|&entry| codes[entry as usize]).collect();
+}
+
+/// The far states.
+fn write_far(far: &Far, lexer: &WatchedLexer, out: &mut TableData) {
+    let mut first = lexer.state_count() as u32;
+    out.far_first.push(first);
+    out.far_counters.push(0);
+    for state in &far.states {
+        first += far.ids_of(state);
+        out.far_first.push(first);
+        out.far_state.push(state.state);
+        for counter in &state.counters {
+            out.far_chain.push(counter.chain);
+            out.far_layer.push(counter.layer as u8);
+            out.far_down.push(match counter.down {
+                // It never runs out there.
+                NONE => START,
+                down => far.state(down).map_or(down, |state| far.at_most(state)),
+            });
+        }
+        out.far_counters.push(out.far_chain.len() as u32);
+    }
+    out.chain_length.clone_from(&far.lengths);
 }
 
 /// The symbol of each interval of ids.

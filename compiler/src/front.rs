@@ -4,11 +4,11 @@ use crate::bits;
 use crate::config::Config;
 use crate::error::CompileError;
 use crate::grammar::analysis::Follow;
-use crate::grammar::ir::{Grammar, LexerMode};
+use crate::grammar::ir::{Grammar, LexerMode, TerminalId};
 use crate::grammar::reduce::ReducedGrammar;
 use crate::lexer::{
-    self, Cut, Findings, GroupedDfa, Groups, LexerError, LexerLimits, Symbols, TerminalFacts, WatchedLexer,
-    build_watched,
+    self, Counting, Cut, Far, Findings, GroupedDfa, Groups, LexerError, LexerLimits, Symbols, TerminalFacts,
+    WatchedError, WatchedLexer, build_watched, unfold,
 };
 use crate::lr::{Action, LrLimits, LrTable};
 use crate::parser_dwa::Quotient;
@@ -35,15 +35,34 @@ pub(crate) struct Front {
     pub symbols: Arc<Symbols>,
     pub facts: Arc<TerminalFacts>,
     pub lexer: Arc<WatchedLexer>,
+    /// What the states of the lexer stand for that stand for many.
+    pub far: Far,
     pub quotient: Arc<Quotient>,
     /// What the author of the grammar should know.
     pub warnings: Vec<String>,
+    copied_states: u32,
     sizes: Sizes,
 }
 
 impl Front {
-    /// Run the stages on a grammar, for a vocabulary of `size` ids, if there is one.
-    pub fn build(source: &Source, size: Option<usize>, config: &Config) -> Result<Self, CompileError> {
+    /// Run the stages on a grammar, for a vocabulary, if there is one: its trie, and how many ids it has.
+    pub fn build(source: &Source, vocab: Option<(&Trie, usize)>, config: &Config) -> Result<Self, CompileError> {
+        let mut counting = Counting { copied_states: config.copied_states.into(), ..Counting::default() };
+        loop {
+            match Self::build_counting(source, vocab, config, &counting)? {
+                Ok(front) => return Ok(front),
+                Err(terminal) => counting.copied.insert(terminal),
+            };
+        }
+    }
+
+    /// As [`build`](Self::build); or a terminal whose repeats cannot be counted.
+    fn build_counting(
+        source: &Source,
+        vocab: Option<(&Trie, usize)>,
+        config: &Config,
+        counting: &Counting,
+    ) -> Result<Result<Self, TerminalId>, CompileError> {
         control::begin("grammar");
         let grammar = Arc::clone(&source.grammar);
         if grammar.terminals.len() > MAX_TERMINALS {
@@ -55,48 +74,63 @@ impl Front {
 
         control::begin("lr_table");
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
-        let symbols = Symbols::new(&grammar.terminals, size).map_err(lexer_error)?;
+        let symbols = Symbols::new(&grammar.terminals, vocab.map(|(_, size)| size)).map_err(lexer_error)?;
         // The basic lexer does not ask the table for anything.
         let is_basic = grammar.lexer == LexerMode::Basic;
         let (table, of_all) = parallel::join(
             is_basic && grammar.productions.len() > LARGE,
             || LrTable::build(&reduced, &fallback, config.lr),
-            || is_basic.then(|| GroupedDfa::basic(&grammar.terminals, &symbols, &config.lexer)),
+            || is_basic.then(|| GroupedDfa::basic(&grammar.terminals, &symbols, &config.lexer, counting)),
         );
         let table = table?;
         let of_all = of_all.transpose().map_err(lexer_error)?;
 
         control::begin("lexer");
         let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
-        let watched = |groups: Groups, dfa: GroupedDfa| -> Result<_, CompileError> {
+        let watched = |groups: Groups, dfa: GroupedDfa| -> Result<Result<_, TerminalId>, CompileError> {
             let facts = facts(&grammar, &table, &groups, follow.clone());
             let (watched, quotient) = parallel::join(
                 table.state_count > LARGE,
                 || build_watched(&dfa, &facts, config.max_watched_states),
                 || Quotient::new(&table, &groups.of_state),
             );
-            let (lexer, findings) = watched.map_err(|e| CompileError::Limit {
-                stage: "lexer",
-                what: "watched lexer states",
-                limit: e.0,
-            })?;
-            Ok((groups, dfa, facts, lexer, findings, quotient))
+            let unfolded = watched.and_then(|(counting, findings)| {
+                // What is ahead of the counter by a layer must not come to the end either.
+                let reach_of =
+                    |chain: &lexer::Chain| vocab.map_or(1, |(trie, _)| lexer::reach(trie, &chain.body)).max(1) + 1;
+                let reach: Vec<u32> = dfa.chains.iter().map(reach_of).collect();
+                Ok((unfold(counting, &reach, config.max_watched_states)?, findings))
+            });
+            match unfolded {
+                Ok(((lexer, far), findings)) => Ok(Ok((groups, dfa, facts, (lexer, far), findings, quotient))),
+                Err(WatchedError::Uncountable(chain)) => Ok(Err(dfa.chains[chain as usize].terminal)),
+                Err(WatchedError::TooManyStates(limit)) => {
+                    Err(CompileError::Limit { stage: "lexer", what: "watched lexer states", limit })
+                }
+            }
         };
         let contextual = |shared: bool| {
-            let built = GroupedDfa::contextual(&grammar.terminals, &table, &symbols, shared, &config.lexer);
+            let built = GroupedDfa::contextual(&grammar.terminals, &table, &symbols, shared, &config.lexer, counting);
             let (groups, dfa) = built.map_err(lexer_error)?;
             watched(groups, dfa)
         };
-        let mut built = match of_all {
+        let built = match of_all {
             Some(dfa) => watched(Groups::basic(&table), dfa)?,
             None => contextual(true)?,
+        };
+        let mut built = match built {
+            Ok(built) => built,
+            Err(terminal) => return Ok(Err(terminal)),
         };
         // In a lexer that rows share, a terminal of one may look inseparable where only the others can be: so nothing is
         // reported of such a lexer.
         if !built.4.reports.is_empty() && built.0.members.len() < built.0.rows {
-            built = contextual(false)?;
+            built = match contextual(false)? {
+                Ok(built) => built,
+                Err(terminal) => return Ok(Err(terminal)),
+            };
         }
-        let (groups, dfa, facts, lexer, findings, quotient) = built;
+        let (groups, dfa, facts, (lexer, far), findings, quotient) = built;
         let facts = Arc::new(facts);
         if findings.nothing_begins {
             let name = |t: u32| grammar.terminals[t as usize].name.clone();
@@ -104,10 +138,22 @@ impl Front {
         }
         let warnings = warnings(&grammar, &findings);
         let (symbols, lexer, quotient) = (Arc::new(symbols), Arc::new(lexer), Arc::new(quotient));
-        let mut front =
-            Front { grammar, reduced, table, groups, symbols, facts, lexer, quotient, warnings, sizes: Sizes::new() };
+        let mut front = Front {
+            grammar,
+            reduced,
+            table,
+            groups,
+            symbols,
+            facts,
+            lexer,
+            far,
+            quotient,
+            warnings,
+            copied_states: config.copied_states,
+            sizes: Sizes::new(),
+        };
         front.count(dfa.state_count(), findings.reports.len());
-        Ok(front)
+        Ok(Ok(front))
     }
 
     fn count(&mut self, dfa_states: usize, reports: usize) {
@@ -123,6 +169,7 @@ impl Front {
             ("lexer_dfa_states", dfa_states),
             ("lexer_states", self.lexer.state_count()),
             ("lexer_states_watched", self.lexer.watched_states),
+            ("lexer_states_far", self.far.states.len()),
             ("separability_reports", reports),
         ];
         self.sizes = counts.map(|(what, count)| (what, count as u64)).into();
@@ -150,6 +197,8 @@ impl Front {
             vocab_words: vocab.words() as u32,
             groups: self.groups.members.len() as u32,
             symbols: self.symbols.len() as u32,
+            lexer_ids: self.lexer.state_count() as u32 + self.far.ids,
+            copied_states: self.copied_states,
         }
     }
 }
@@ -163,7 +212,7 @@ pub fn find_cuts(source: &Source, limits: &LexerLimits) -> Result<Vec<Cut>, Comp
     let fallback: Vec<Option<u32>> = grammar.terminals.iter().map(|t| t.fallback).collect();
     let reduced = grammar::epsilon::remove_hidden_recursion(grammar::reduce::validate_and_reduce(grammar)?);
     let table = LrTable::build(&reduced, &fallback, LrLimits::default())?;
-    let groups = Groups::contextual(&grammar.terminals, &table, false);
+    let groups = Groups::contextual(&grammar.terminals, &table, false, &Counting::none());
     lexer::find_cuts(&grammar.terminals, &groups, &Follow::build(&reduced, &fallback), limits)
         .map_err(|error| CompileError::Lexer { position: terminal_position(grammar, &error), error })
 }
@@ -235,6 +284,7 @@ fn terminal_position(grammar: &Grammar, error: &LexerError) -> Option<(u32, u32)
         | LexerError::TokenRange { terminal, .. }
         | LexerError::UnresolvedToken { terminal }
         | LexerError::NfaStates { terminal, .. } => Some(terminal),
+        LexerError::Uncountable { .. } => None,
         LexerError::DfaStates { terminal, .. } | LexerError::SubsetElements { terminal, .. } => terminal.as_ref(),
         LexerError::TooManySymbols { .. } => None,
     };

@@ -131,7 +131,8 @@ pub fn compile(
     let own = Arc::clone(&build);
     let (result, control) = supervise(&config.budget, config.threads, progress, move |control| {
         let build = own;
-        let built = Front::build(&build.source, Some(build.vocab.size()), &build.config)?;
+        let vocab = Some((&*build.trie, build.vocab.size()));
+        let built = Front::build(&build.source, vocab, &build.config)?;
         let front = build.front.get_or_init(|| Arc::new(built));
         let mut sizes = front.sizes();
         let bytes = match schedule {
@@ -183,14 +184,15 @@ pub fn load(
     config: &Config,
 ) -> Result<Compiled, ArtifactError> {
     let buffer = Arc::new(buffer);
-    let (tables, ..) = Tables::read(&buffer, vocab)?;
+    let (tables, meta, _) = Tables::read(&buffer, vocab)?;
     if tables.grammar.is_empty() {
         return Compiled::new(buffer, Arc::clone(vocab));
     }
     let fail = |problem: String| ArtifactError::Inconsistent { section: "grammar", problem };
     let text = std::str::from_utf8(&tables.grammar).map_err(|e| fail(e.to_string()))?;
     let source = Source::read(text.to_owned()).map_err(|e| fail(e.to_string()))?;
-    let built = compile(&source, vocab, &trie(), Schedule::OnDemand, config, &mut |_, _| true);
+    let config = Config { copied_states: meta.copied_states, ..config.clone() };
+    let built = compile(&source, vocab, &trie(), Schedule::OnDemand, &config, &mut |_, _| true);
     let built = built.map_err(|e| fail(e.to_string()))?;
     match built.lazy {
         Some(lazy) if built.bytes == buffer.bytes() => Compiled::on_demand(buffer, Arc::clone(vocab), lazy),

@@ -52,7 +52,7 @@ impl Lr<'_> {
 
     fn advance_symbol(self, branches: &Branches, symbol: u32, out: &mut Branches) {
         for (lexer, tops) in branches.groups() {
-            self.follow(self.tables.symbol_step(self.meta, *lexer, symbol), tops.clone(), out);
+            self.follow(*lexer, self.tables.symbol_step(self.meta, *lexer, symbol), tops.clone(), out);
         }
         out.merge();
     }
@@ -66,10 +66,10 @@ impl Lr<'_> {
     }
 
     fn step(self, lexer: u32, tops: Tops, byte: u8, out: &mut Branches) {
-        self.follow(self.tables.lexer_step(self.meta.classes, lexer, byte), tops, out);
+        self.follow(lexer, self.tables.lexer_step(self.meta, lexer, byte), tops, out);
     }
 
-    fn follow(self, step: Step, tops: Tops, out: &mut Branches) {
+    fn follow(self, lexer: u32, step: Step, tops: Tops, out: &mut Branches) {
         let entry = match step {
             Step::Dead => return,
             Step::To(state) => return out.add(state, tops),
@@ -82,7 +82,7 @@ impl Lr<'_> {
                     tops = self.change(tops, emit);
                 }
             }
-            out.add(self.tables.entry_next.get(i), tops);
+            out.add(self.tables.after(lexer, self.tables.entry_next.get(i)), tops);
         }
     }
 
@@ -115,7 +115,7 @@ impl Lr<'_> {
     /// Drop the stacks that fail the mask rule: their pending lexeme cannot become anything they could shift.
     pub(crate) fn retain_viable(self, branches: &mut Branches) {
         branches.retain(|&lexer, top| {
-            let live = self.tables.lexer_live.get(lexer as usize);
+            let live = self.tables.live(lexer);
             live == NONE
                 || self.tables.set_ignored[live as usize] != 0
                 || self.tables.set(live).any(|t| self.can_shift(std::slice::from_ref(top), t))
@@ -126,8 +126,8 @@ impl Lr<'_> {
     pub(crate) fn is_accepting(self, branches: &Branches) -> bool {
         let end = self.meta.terminals;
         branches.groups().iter().any(|(lexer, tops)| {
-            let cand = self.tables.lexer_cand.get(*lexer as usize);
-            if self.tables.lexer_live.get(*lexer as usize) == NONE {
+            let cand = self.tables.cand(*lexer);
+            if self.tables.live(*lexer) == NONE {
                 self.can_shift(tops, end)
             } else if cand == NONE {
                 false

@@ -169,7 +169,7 @@ impl Compiled {
 
     fn step(&self, lexer: u32, letter: Letter) -> Step {
         match letter {
-            Letter::Byte(byte) => self.tables().lexer_step(self.meta().classes, lexer, byte),
+            Letter::Byte(byte) => self.tables().lexer_step(self.meta(), lexer, byte),
             Letter::Symbol(symbol) => self.tables().symbol_step(self.meta(), lexer, symbol),
         }
     }
@@ -206,7 +206,7 @@ impl Compiled {
             };
             for i in tables.entry_start.list(entry) {
                 let emits = [tables.entry_emit.get(i), tables.entry_emit2.get(i)];
-                let to = tables.entry_next.get(i);
+                let to = tables.after(*lexer, tables.entry_next.get(i));
                 let mut tops = tops.clone();
                 for emit in emits.into_iter().filter(|&emit| emit != NONE) {
                     tops = lr.change(tops, emit);
@@ -237,7 +237,8 @@ impl Compiled {
             Step::To(to) => Some(to),
             Step::Entry(entry) => {
                 let mut alternatives = tables.entry_start.list(entry);
-                alternatives.find(|&i| tables.entry_emit.get(i) == NONE).map(|i| tables.entry_next.get(i))
+                let inside = alternatives.find(|&i| tables.entry_emit.get(i) == NONE);
+                inside.map(|i| tables.after(lexer, tables.entry_next.get(i)))
             }
         }
     }
@@ -248,7 +249,7 @@ impl Compiled {
     }
 
     fn is_between_lexemes(&self, lexer: u32) -> bool {
-        self.tables().lexer_live.get(lexer as usize) == NONE
+        self.tables().live(lexer) == NONE
     }
 
     /// The last byte of `text` left no branch.
@@ -274,15 +275,15 @@ impl Compiled {
         let letter = Letter::Byte(text[at]);
         let Step::Entry(entry) = self.step(lexer, letter) else {
             return match self.step(lexer, letter) {
-                Step::To(to) => vec![self.came(&t.tops, tables.lexer_live.get(to as usize), &text[t.start..])],
+                Step::To(to) => vec![self.came(&t.tops, tables.live(to), &text[t.start..])],
                 _ => vec![self.longer_match(t, text).unwrap_or_else(|| self.no_step(t, text))],
             };
         };
         let mut refusals = Vec::new();
         for i in tables.entry_start.list(entry) {
             let emits = [tables.entry_emit.get(i), tables.entry_emit2.get(i)];
-            let to = tables.entry_next.get(i);
-            let live = tables.lexer_live.get(to as usize);
+            let to = tables.after(lexer, tables.entry_next.get(i));
+            let live = tables.live(to);
             let (ended, rest) = match (emits, live) {
                 ([NONE, _], _) => (&text[t.start..t.start], &text[t.start..]),
                 ([_, NONE], NONE) => (&text[t.start..], &text[at..at]),
@@ -326,7 +327,7 @@ impl Compiled {
     fn longer_match(&self, t: &Traced, text: &[u8]) -> Option<Refusal> {
         let byte = Letter::Byte(*text.last()?);
         let completes = |state: u32| {
-            let complete = self.inside(state, byte).is_none_or(|to| self.tables().lexer_cand.get(to as usize) != NONE);
+            let complete = self.inside(state, byte).is_none_or(|to| self.tables().cand(to) != NONE);
             Some(self.begun(state, byte)).filter(|found| complete && !found.is_empty())
         };
         let (from, found) = t.longer.iter().find_map(|&(from, state)| Some((from, completes(state)?)))?;
@@ -341,14 +342,14 @@ impl Compiled {
         let tables = self.tables();
         match self.step(lexer, letter) {
             Step::Dead => Set::new(),
-            Step::To(to) => self.members(tables.lexer_live.get(to as usize)),
+            Step::To(to) => self.members(tables.live(to)),
             Step::Entry(entry) => tables
                 .entry_start
                 .list(entry)
                 .flat_map(|i| {
-                    let to = tables.entry_next.get(i);
+                    let to = tables.after(lexer, tables.entry_next.get(i));
                     match (tables.entry_emit.get(i), tables.entry_emit2.get(i)) {
-                        (NONE, _) => self.members(tables.lexer_live.get(to as usize)),
+                        (NONE, _) => self.members(tables.live(to)),
                         (emit, NONE) if self.is_between_lexemes(to) => self.members(self.emitted(emit)),
                         _ => Set::new(),
                     }
@@ -372,9 +373,9 @@ impl Compiled {
         if self.is_between_lexemes(lexer) {
             return refusal(format!("no terminal that the grammar uses starts with {byte}"), Set::new());
         }
-        let cand = self.tables().lexer_cand.get(lexer as usize);
+        let cand = self.tables().cand(lexer);
         if cand == NONE {
-            let live = self.names(&self.members(self.tables().lexer_live.get(lexer as usize)));
+            let live = self.names(&self.members(self.tables().live(lexer)));
             let reason = format!("{pending}, which can only become {}, cannot go on with {byte}", joined(&live, "or"));
             return refusal(reason, Set::new());
         }
@@ -393,8 +394,8 @@ impl Compiled {
         let (lr, tables) = (self.lr(), self.tables());
         let mut expected = Set::new();
         for (lexer, tops) in branches.groups() {
-            let live = tables.lexer_live.get(*lexer as usize);
-            let cand = tables.lexer_cand.get(*lexer as usize);
+            let live = tables.live(*lexer);
+            let cand = tables.cand(*lexer);
             if live == NONE {
                 expected.extend(self.shiftable(tops));
                 continue;

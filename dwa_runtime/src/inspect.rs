@@ -91,7 +91,7 @@ impl Opened {
                 let mut add = |to: u32, emits: String| {
                     edges.entry((to, emits)).or_insert([false; 256])[usize::from(byte)] = true;
                 };
-                match t.lexer_step(self.meta.classes, x as u32, byte) {
+                match t.lexer_step(&self.meta, x as u32, byte) {
                     Step::Dead => {}
                     Step::To(to) => add(to, String::new()),
                     Step::Entry(entry) => {
@@ -105,7 +105,8 @@ impl Opened {
                 }
             }
             for ((to, emits), bytes) in edges {
-                dot.edge(x, to as usize, &format!("{}{emits}", byte_label(&bytes)), false);
+                let to = t.lexer_state(to) as usize;
+                dot.edge(x, to, &format!("{}{emits}", byte_label(&bytes)), false);
             }
         }
         Ok(dot.finish())
@@ -202,6 +203,7 @@ pub(crate) fn counts(t: &Tables, m: &Meta) -> Vec<(&'static str, usize)> {
         ("productions", m.productions as usize),
         ("byte_classes", m.classes as usize),
         ("lexer_states", t.lexer_row.len()),
+        ("far_lexer_states", t.far_state.len()),
         ("lr_states", t.lr_class.len()),
         ("dwa_states", t.dwa_default_next.len()),
         ("dwa_edges", t.dwa_next.len()),

@@ -13,6 +13,7 @@ mod bitmask;
 mod commit;
 mod error;
 mod explain;
+mod far;
 mod forced;
 mod history;
 mod inspect;

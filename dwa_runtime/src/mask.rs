@@ -62,7 +62,7 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
     /// Write to `out` the tokens that some branch allows.
     pub(crate) fn mask(self, branches: &Branches, out: &mut [u32]) {
         for (i, (lexer, tops)) in branches.groups().iter().enumerate() {
-            self.branch_mask(*lexer, tops, out, i > 0);
+            self.branch_mask(self.lr.tables.lexer_state(*lexer), tops, out, i > 0);
         }
     }
 

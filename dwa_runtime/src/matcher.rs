@@ -369,7 +369,7 @@ impl Matcher {
         let c = &self.compiled;
         let mut parts = Vec::new();
         for (lexer, tops) in self.branches.groups() {
-            let live = c.tables.lexer_live.get(*lexer as usize);
+            let live = c.tables.live(*lexer);
             let pending = match live {
                 NONE => "between lexemes".to_string(),
                 set => {

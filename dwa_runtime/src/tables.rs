@@ -134,7 +134,7 @@ sections! {
     lexer_patch_class: u8,
     /// Step of an exception.
     lexer_patch_step: Id,
-    /// Rows of steps by byte class: a state, or `NONE`, or the number of states plus an entry.
+    /// Rows of steps by byte class: a state or id, or `NONE`, or the number of states and ids plus an entry.
     lexer_rows: Id,
     /// Alternatives of each entry.
     entry_start: Id,
@@ -142,7 +142,7 @@ sections! {
     entry_emit: Id,
     /// Its second change, or `NONE`.
     entry_emit2: Id,
-    /// State it goes to.
+    /// State or id it goes to.
     entry_next: Id,
     /// First id of each interval of ids that are read as one symbol, or are not, ascending; ...
     symbol_first: u32,
@@ -152,6 +152,20 @@ sections! {
     lexer_cand: Id,
     /// What the pending lexeme can still become; `NONE` between lexemes.
     lexer_live: Id,
+    /// Far states: those that stand for many; ...
+    far_state: Id,
+    /// ... the first of the ids that each stands for, ascending from the number of states on, and the end of them all; ...
+    far_first: u32,
+    /// ... their counters: ...
+    far_counters: Id,
+    /// ... chain, ...
+    far_chain: Id,
+    /// ... layer of it, ...
+    far_layer: u8,
+    /// ... and the state or id from which the counter has no value any more.
+    far_down: u32,
+    /// Values of a counter of each chain.
+    chain_length: u32,
     /// Terminal sets: candidates and live sets, reject terminals left out.
     set_start: Id,
     /// Their members, ascending, ignored terminals left out.
@@ -280,6 +294,10 @@ pub struct Meta {
     pub groups: u32,
     /// Symbols: kinds of tokens that the lexer reads as one letter.
     pub symbols: u32,
+    /// Lexer states, and ids of what far states stand for.
+    pub lexer_ids: u32,
+    /// What the compiler makes the tables of the lexer again with: repeats of more NFA states are counted.
+    pub copied_states: u32,
 }
 
 impl Meta {
@@ -304,14 +322,36 @@ impl Meta {
             self.vocab_words,
             self.groups,
             self.symbols,
+            self.lexer_ids,
+            self.copied_states,
         ]
     }
 
     pub(crate) fn from_section(meta: &[u32]) -> Option<Self> {
         match *meta {
-            [terminals, nonterminals, productions, classes, verdicts, vocab_words, groups, symbols] => {
-                Some(Meta { terminals, nonterminals, productions, classes, verdicts, vocab_words, groups, symbols })
-            }
+            [
+                terminals,
+                nonterminals,
+                productions,
+                classes,
+                verdicts,
+                vocab_words,
+                groups,
+                symbols,
+                lexer_ids,
+                copied_states,
+            ] => Some(Meta {
+                terminals,
+                nonterminals,
+                productions,
+                classes,
+                verdicts,
+                vocab_words,
+                groups,
+                symbols,
+                lexer_ids,
+                copied_states,
+            }),
             _ => None,
         }
     }
@@ -346,30 +386,45 @@ impl Tables {
         Ok((tables, meta, header))
     }
 
-    /// Step of lexer state `x` on a byte.
+    /// Step of lexer state or id `x` on a byte.
     #[inline]
-    pub(crate) fn lexer_step(&self, classes: u32, x: u32, byte: u8) -> Step {
+    pub(crate) fn lexer_step(&self, meta: &Meta, x: u32, byte: u8) -> Step {
+        if x as usize >= self.lexer_row.len() {
+            return self.far_step(x, || self.lexer_step(meta, self.lexer_state(x), byte));
+        }
         let class = self.byte_class[byte as usize];
         let step = self.lexer_patch_start.list(x).find(|&i| self.lexer_patch_class[i] == class).map_or_else(
-            || self.lexer_rows.get((self.lexer_row.get(x as usize) * classes + u32::from(class)) as usize),
+            || self.lexer_rows.get((self.lexer_row.get(x as usize) * meta.classes + u32::from(class)) as usize),
             |i| self.lexer_patch_step.get(i),
         );
-        self.step(step)
+        Self::step(meta, step)
     }
 
-    /// Step of lexer state `x` on a symbol.
+    /// A step of the far state that `x` is of, as a step of `x`.
+    #[cold]
+    fn far_step(&self, x: u32, step: impl FnOnce() -> Step) -> Step {
+        match step() {
+            Step::To(next) => Step::To(self.after(x, next)),
+            // Where its alternatives lead, whoever takes them asks.
+            step => step,
+        }
+    }
+
+    /// Step of lexer state or id `x` on a symbol.
     pub(crate) fn symbol_step(&self, meta: &Meta, x: u32, symbol: u32) -> Step {
+        if x as usize >= self.lexer_row.len() {
+            return self.far_step(x, || self.symbol_step(meta, self.lexer_state(x), symbol));
+        }
         let class = meta.classes - meta.symbols + symbol;
-        self.step(self.lexer_rows.get((self.lexer_row.get(x as usize) * meta.classes + class) as usize))
+        Self::step(meta, self.lexer_rows.get((self.lexer_row.get(x as usize) * meta.classes + class) as usize))
     }
 
     #[inline]
-    fn step(&self, step: u32) -> Step {
-        let states = self.lexer_row.len() as u32;
+    fn step(meta: &Meta, step: u32) -> Step {
         match step {
             NONE => Step::Dead,
-            state if state < states => Step::To(state),
-            entry => Step::Entry(entry - states),
+            state if state < meta.lexer_ids => Step::To(state),
+            entry => Step::Entry(entry - meta.lexer_ids),
         }
     }
 
@@ -415,6 +470,6 @@ pub(crate) enum Step {
     Dead,
     /// One way on, nothing emitted.
     To(u32),
-    /// The alternatives of this entry.
+    /// The alternatives of this entry; [`Tables::after`] says where each leads.
     Entry(u32),
 }

@@ -316,6 +316,36 @@ FAMILIES = {
     ),
 }
 
+COUNT = Family(
+    'ab1" ',
+    ("a", "b", "1", "ab", '"', '""', "aa"),
+    (
+        "a{12,40}",
+        "[ab]{0,30}1",
+        "(ab?){9,}1?",
+        "(a|b1){8,30}",
+        "[ab1]{25}",
+        "(ab){2,25}",
+        "(aab|b){12,20}a*",
+        '"[^"]{0,20}"',
+        '"a{2,20}1{2,25}"',
+        '"(a|b)*"&.{12,25}',
+        '"((a|b)+1+){0,12}[ab]+"&.{0,40}',
+        '"~(.*aa.*)"&"[ab1]{7,26}"',
+        "(a|aa){8,20}",
+        "a(aaa)*b",
+        "a{19}b",
+        "a{20}b",
+        "(a{9,15}b){1,3}",
+        "(1(a|b){10,}|b1)+",
+        "((ab){7,12}1){7,9}",
+        "a+",
+        "b*1?a",
+    ),
+    (" {1,20}", "b{14} ", " +", "(b{9,}1?)&.{9,22}"),
+)
+"""Repeats of more copies than tokens complete: alone, in a row, nested, intersected, and some with two counts."""
+
 JSON = Family(
     '{}[],:"ab1.-t ',
     ('"a"', '"b"', '"ab"', '"aa"', '"ba"', "1", "11", "1.1", "t", "tt"),
@@ -336,6 +366,9 @@ JSON = Family(
     (" +", " ", "[ t] "),
 )
 """Keys, values and punctuation as schemas of JSON make them: many rows, most of which can share a lexer."""
+
+OTHERS = {"json": JSON, "count": COUNT}
+"""Families that are asked for by name only."""
 
 STARTS = (
     {"s": "0 1 2"},
@@ -551,10 +584,12 @@ def random_ir(
         names = (family or rng.choice(sorted(FAMILIES))).split("|")
         large = len(names) > 1
         mode = lexer or rng.choice(("basic", "basic", "contextual"))
-        chosen = functools.reduce(operator.or_, (FAMILIES[name] for name in names))
+        chosen = functools.reduce(operator.or_, (OTHERS.get(name) or FAMILIES[name] for name in names))
         # With a lexer for each row, the reference takes long over many.
         most = 11 if mode == "contextual" else 18
-        count = rng.randint(most // 2, most) if large else rng.randint(2, 7)
+        # The reference makes the product of all terminals, and of watchers in it.
+        fewest, most_alone = (1, 3) if family == "count" else (2, 7)
+        count = rng.randint(most // 2, most) if large else rng.randint(fewest, most_alone)
         terminals = random_terminals(rng, chosen, count)
         if not fallback:
             terminals = [replace(t, fallback=None) for t in terminals]
@@ -588,8 +623,9 @@ def random_ir(
 class Sampler:
     """Draws sentences and texts of a grammar."""
 
-    def __init__(self, ir: GrammarIR, dfas: list[Dfa] | None = None) -> None:
+    def __init__(self, ir: GrammarIR, dfas: list[Dfa] | None = None, lengths: tuple[int, ...] = (5,)) -> None:
         self.ir = ir
+        self.lengths = lengths
         self.cfg = Cfg(ir)
         self.dfas = dfas or [compile_expr(t.expr) for t in ir.terminals]
         self.ignored = [i for i, t in enumerate(ir.terminals) if t.ignored]
@@ -629,12 +665,12 @@ class Sampler:
         return terminals
 
     def word(self, rng: random.Random, terminal: int, length: int = 5) -> bytes:
-        """Draw a string of a terminal."""
+        """Draw a string of a terminal, about as long as ``length``, and seldom shorter if that is long."""
         dfa, far = self.dfas[terminal], self._far[terminal]
         state = 0
         out = bytearray()
         while True:
-            if dfa.accepting[state] and (len(out) >= length or rng.random() < 0.4):
+            if dfa.accepting[state] and (len(out) >= length or rng.random() < (0.4 if length <= 5 else 0.04)):
                 return bytes(out)
             steps: dict[int, list[int]] = {}
             for byte, successor in enumerate(dfa.next[state]):
@@ -658,16 +694,25 @@ class Sampler:
                 terminal = rng.choice(self.falling_to[terminal])
             if self.ignored and rng.random() < spaced:
                 out += self.word(rng, rng.choice(self.ignored), 2)
-            out += self.word(rng, terminal, 1 if deep else 5)
+            out += self.word(
+                rng,
+                terminal,
+                1 if deep else self.lengths[0] if len(self.lengths) == 1 else rng.choice(self.lengths),
+            )
         return out
 
 
 def _distances(dfa: Dfa) -> list[int]:
     """Bytes to the nearest accepting state."""
     far = [0 if accepting else 1 << 30 for accepting in dfa.accepting]
-    for _ in far:
-        for state, row in enumerate(dfa.next):
-            far[state] = min([far[state], *(far[s] + 1 for s in set(row) if s is not None)])
+    targets = [{s for s in row if s is not None} for row in dfa.next]
+    changed = True
+    while changed:
+        changed = False
+        for state in reversed(range(len(far))):
+            nearest = min([far[state], *(far[s] + 1 for s in targets[state])])
+            changed |= nearest < far[state]
+            far[state] = nearest
     return far
 
 
@@ -721,7 +766,8 @@ def random_case(rng: random.Random, **options: Any) -> Case:
             family = "|".join(rng.sample(SMALL_LEXERS, 2))
         ir = json_ir(rng) if family == "json" else random_ir(rng, **{**options, "family": family})
         oracle = Oracle(ir, max_branches=30 if "|" in family else 400)
-        sampler = Sampler(ir, oracle.lexer.dfas)
+        counts = family == "count"
+        sampler = Sampler(ir, oracle.lexer.dfas, (3, 10, 18, 25, 45) if counts else (5,))
         texts = tuple(dict.fromkeys(sampler.text(rng) for _ in range(12)))
         long_texts = tuple(sampler.text(rng, 120, deep=True)[:300] for _ in range(2))
         try:
@@ -731,10 +777,12 @@ def random_case(rng: random.Random, **options: Any) -> Case:
                 break
         except TooManyBranches:
             continue  # too ambiguous for explicit stacks
-    families = [JSON if name == "json" else FAMILIES[name] for name in family.split("|")]
+    families = [OTHERS.get(name) or FAMILIES[name] for name in family.split("|")]
     alphabet = functools.reduce(operator.or_, families).alphabet
     # Long tokens of many lexemes take long to compile where each may end in many LR states.
     size = (rng.randint(80, 240), 8) if "|" in family else (rng.randint(20, 60), 40)
+    if counts:  # what is counted are copies that no token completes
+        size = (rng.randint(20, 60), rng.choice((2, 3, 5, 8)))
     tokens = random_tokens(rng, alphabet, texts, *size)
     return Case(ir, alphabet.encode(), tokens, texts, long_texts, family, oracle)
 

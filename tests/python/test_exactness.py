@@ -2,7 +2,7 @@
 
 Each case has a seed of its own and is walked in every way there is to serve a grammar (``walks.variants``). A run is
 spread over processes; to repeat one case alone: ``python tests/python/test_exactness.py contextual 20260``. Kinds of
-cases are the two lexer modes, and grammars such as those of JSON Schema.
+cases are the two lexer modes, grammars such as those of JSON Schema, and repeats that are counted.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ OF_KIND = {
         "group change inside a token": 200,
         "three terminals": 100,
     },
+    "count": {"walks": 480, "positions": 5_000, "counters": 20, "live watcher": 5, "several groups": 2},
 }
-CASES = {"basic": 600, "contextual": 600, "json": 100}
+CASES = {"basic": 600, "contextual": 600, "json": 100, "count": 60}
 
 
 def run(case: Case, rng: random.Random, walks: Walks, number: int) -> None:
@@ -79,6 +80,7 @@ def run(case: Case, rng: random.Random, walks: Walks, number: int) -> None:
     for name in case.family.split("|"):
         counts[f"family {name}"] += 1
     stats = subject.stats()
+    counts["counters"] += stats["far_lexer_states"] > 0
     counts["several groups"] += stats["lexer_groups"] > 1
     counts["rows share a lexer"] += stats.get("lexer_rows", 0) > stats["lexer_groups"]
     counts["over 64 verdicts"] += stats["verdict_classes"] > 64
@@ -110,7 +112,7 @@ def is_byte_complete(case: Case) -> bool:
 def batch(kind: str, seeds: range) -> Counter[str]:
     """Cases by seed."""
     walks = Walks()
-    options = {"family": "json"} if kind == "json" else {"lexer": kind}
+    options = {"family": kind} if kind in ("json", "count") else {"lexer": kind}
     for seed in seeds:
         rng = random.Random(f"{kind} {seed}")
         try:

@@ -97,6 +97,8 @@ def compile_case(case: Case, rng: random.Random, wide: bool = False) -> Subject:
         shared_tokens=rng.choice([0, 3, 10, 2048]),
         min_agreement=rng.choice([0, 1, 4, 256]),
         overlapping_sets=rng.choice([0, 1, 64]),
+        # By the grammar, so that what else is drawn stays the same.
+        copied_states=random.Random(case.ir.to_json()).choice([0, 0, 20, 6000]),
     )
     return Subject(case, {name: make() for name, make in made.items()}, tokens, spelling)
 

@@ -14,18 +14,21 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::counters::{Moves, chain_of, layers, stays, top_of};
 use super::nfa::{Nfa, Range, State};
 use super::{DEAD, LexerLimits};
 use crate::grammar::ir::TerminalId;
 
 /// A deterministic automaton without names: state 0 is the start and nothing leads to it.
-#[derive(Debug, Clone)]
-pub(super) struct Dfa {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dfa {
     pub(super) byte_class: [u8; 256],
     pub(super) class_count: usize,
     pub(super) next: Vec<u32>,
     /// 0: does not accept; the other numbers are the caller's.
     pub(super) cand: Vec<u32>,
+    /// How the states in which a repeat is counted leave it.
+    pub(super) moves: Moves,
 }
 
 impl Dfa {
@@ -36,13 +39,20 @@ impl Dfa {
     pub(super) fn row(&self, q: usize) -> &[u32] {
         &self.next[q * self.class_count..][..self.class_count]
     }
+
+    /// The targets of state `q`: of its byte classes, then of its moves.
+    pub(super) fn targets(&self, q: usize) -> impl Iterator<Item = u32> + '_ {
+        let moves = self.moves.of(q as u32).iter().map(|&(_, to)| to);
+        self.row(q).iter().copied().chain(moves).filter(|&to| to != DEAD)
+    }
 }
 
-/// Which limit a construction passed.
+/// Why a construction gave up: which limit it passed, or which counter would have had two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overflow {
     States(usize),
     Elements(usize),
+    Counter(u32),
 }
 
 /// Determinise `nfa`; `candidates` numbers the sorted, non-empty sets of terminals that states accept.
@@ -57,6 +67,7 @@ pub(super) fn determinize(
     subsets.start(start)?;
     let mut next: Vec<u32> = Vec::new();
     let mut cand = Vec::new();
+    let mut moves = Moves::default();
     let mut accepting: Vec<TerminalId> = Vec::new();
     let mut readers: Vec<&[Range]> = Vec::new();
     let mut buckets: Vec<Vec<u32>> = vec![Vec::new(); class_count];
@@ -76,7 +87,14 @@ pub(super) fn determinize(
         }
         accepting.sort_unstable();
         accepting.dedup();
+        let state = cand.len() as u32;
         cand.push(if accepting.is_empty() { 0 } else { candidates(&accepting) });
+        if !nfa.moves.is_empty() {
+            let of_state = subsets.moves(state, &set)?;
+            if !of_state.is_empty() {
+                moves.insert(state, of_state);
+            }
+        }
 
         let row = next.len();
         next.resize(row + class_count, DEAD);
@@ -103,7 +121,7 @@ pub(super) fn determinize(
         }
         buckets.iter_mut().for_each(Vec::clear);
     }
-    Ok(Dfa { byte_class, class_count, next, cand })
+    Ok(Dfa { byte_class, class_count, next, cand, moves })
 }
 
 /// Classes of adjacent bytes between which no range begins or ends.
@@ -251,6 +269,50 @@ impl<'a> Subsets<'a> {
         self.count(to - from)?;
         self.closure_of[state as usize] = (from as u32, to as u32);
         Ok((from, to))
+    }
+
+    /// The moves of subset number `state`: what has one goes, the rest stays.
+    fn moves(&mut self, state: u32, set: &[u32]) -> Result<Vec<(u32, u32)>, Overflow> {
+        let nfa = self.nfa;
+        let mut letters: Vec<u32> = set.iter().flat_map(|&s| nfa.moves.of(s)).map(|&(letter, _)| letter).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        let mut moves = Vec::with_capacity(letters.len());
+        for letters in letters.chunk_by(|a, b| chain_of(*a) == chain_of(*b)) {
+            let far = layers(letters)?;
+            for &letter in letters {
+                if stays(letter) {
+                    moves.push((letter, state));
+                } else if far.is_none() || far.is_some_and(|(behind, _)| behind == letter) {
+                    let ahead = far.and_then(|(_, ahead)| ahead);
+                    moves.push((letter, self.moved(set, letter, ahead)?));
+                }
+            }
+        }
+        Ok(moves)
+    }
+
+    /// The subset after a move, and of what is one layer ahead by another one after that.
+    fn moved(&mut self, set: &[u32], letter: u32, ahead: Option<u32>) -> Result<u32, Overflow> {
+        let nfa = self.nfa;
+        let target = |s: u32, letter: u32| nfa.moves.of(s).iter().find(|m| m.0 == letter).map(|m| m.1);
+        let mut after: Vec<u32> = Vec::with_capacity(set.len());
+        for &s in set {
+            let to = match (target(s, letter), ahead.and_then(|ahead| target(s, ahead))) {
+                (Some(to), _) => to,
+                (None, Some(to)) => target(to, top_of(letter)).ok_or(Overflow::Counter(chain_of(letter)))?,
+                (None, None) => {
+                    after.push(s);
+                    continue;
+                }
+            };
+            let (from, to) = self.closure(to)?;
+            after.extend_from_slice(&self.closures[from..to]);
+        }
+        after.sort_unstable();
+        after.dedup();
+        self.prune(&mut after);
+        self.intern(&after)
     }
 
     /// Drop from a sorted set the states whose language another one of the same chain includes.

@@ -4,7 +4,8 @@
 //! state on top when it starts, with the ignored and the reject terminals (of the parts these belong to): states with equal rows share a lexer, and rows
 //! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
-use super::{DEAD, LexerDfa, LexerError, LexerLimits, Symbols, sharing};
+use super::counters::of_chain;
+use super::{Chain, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
 use crate::lr::LrTable;
@@ -32,7 +33,7 @@ impl Groups {
 
     /// Groups of the rows of the states in which a lexeme can start, coloured in state order. If not `shared`, one group for
     /// each distinct row.
-    pub(crate) fn contextual(terminals: &[Terminal], table: &LrTable, shared: bool) -> Self {
+    pub(crate) fn contextual(terminals: &[Terminal], table: &LrTable, shared: bool, counting: &Counting) -> Self {
         let everywhere: Vec<u32> = (0..terminals.len() as u32)
             .filter(|&t| terminals[t as usize].ignored || terminals[t as usize].reject)
             .collect();
@@ -59,7 +60,7 @@ impl Groups {
         }
         let count = rows.len();
         if shared {
-            let (colours, unions) = sharing::colour(terminals, &rows);
+            let (colours, unions) = sharing::colour(terminals, &rows, counting);
             of_state.iter_mut().for_each(|row| *row = colours[*row as usize]);
             rows = unions;
         }
@@ -86,6 +87,10 @@ pub struct GroupedDfa {
     pub starts: Vec<u32>,
     /// Group of each state.
     pub group: Vec<u32>,
+    /// Repeats that are counted, those of each group in a row.
+    pub chains: Vec<Chain>,
+    /// Moves of the states that count.
+    pub(crate) moves: Moves,
 }
 
 impl GroupedDfa {
@@ -93,8 +98,13 @@ impl GroupedDfa {
     ///
     /// # Errors
     /// [`LexerError`] if it cannot be built.
-    pub fn basic(terminals: &[Terminal], symbols: &Symbols, limits: &LexerLimits) -> Result<Self, LexerError> {
-        Self::build(terminals, &[(0..terminals.len() as u32).collect()], symbols, limits)
+    pub fn basic(
+        terminals: &[Terminal],
+        symbols: &Symbols,
+        limits: &LexerLimits,
+        counting: &Counting,
+    ) -> Result<Self, LexerError> {
+        Self::build(terminals, &[(0..terminals.len() as u32).collect()], symbols, limits, counting)
     }
 
     /// The lexers of the rows, `shared` where that is exact. Where shared ones grow large, each distinct row has its own.
@@ -107,18 +117,19 @@ impl GroupedDfa {
         symbols: &Symbols,
         shared: bool,
         limits: &LexerLimits,
+        counting: &Counting,
     ) -> Result<(Groups, Self), LexerError> {
         let small = LexerLimits {
             max_dfa_states: limits.max_dfa_states / 16,
             max_subset_elements: limits.max_subset_elements / 16,
             ..limits.clone()
         };
-        let groups = Groups::contextual(terminals, table, shared);
-        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small) {
+        let groups = Groups::contextual(terminals, table, shared, counting);
+        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting) {
             return Ok((groups, dfa));
         }
-        let groups = if shared { Groups::contextual(terminals, table, false) } else { groups };
-        let dfa = Self::build(terminals, &groups.members, symbols, limits)?;
+        let groups = if shared { Groups::contextual(terminals, table, false, counting) } else { groups };
+        let dfa = Self::build(terminals, &groups.members, symbols, limits, counting)?;
         Ok((groups, dfa))
     }
 
@@ -128,10 +139,11 @@ impl GroupedDfa {
         groups: &[Vec<TerminalId>],
         symbols: &Symbols,
         limits: &LexerLimits,
+        counting: &Counting,
     ) -> Result<Self, LexerError> {
         let left = AtomicUsize::new(limits.max_dfa_states);
         let parts = parallel::map(groups, |members| {
-            let part = LexerDfa::build(terminals, members, true, limits)?;
+            let part = LexerDfa::counted(terminals, members, true, limits, counting)?;
             let states = part.state_count();
             match left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(states)) {
                 Ok(_) => Ok(part),
@@ -159,6 +171,8 @@ impl GroupedDfa {
             cand_sets: vec![Box::default()],
             starts: Vec::new(),
             group: Vec::new(),
+            chains: Vec::new(),
+            moves: Moves::default(),
         };
         for (group, part) in parts.iter().enumerate() {
             let (offset, sets) = (out.cand.len() as u32, out.cand_sets.len() as u32 - 1);
@@ -170,6 +184,12 @@ impl GroupedDfa {
                 out.next
                     .extend(classes.iter().map(|&class| if row[class] == DEAD { DEAD } else { row[class] + offset }));
             }
+            for from in part.moves.states() {
+                for &(letter, to) in part.moves.of(from) {
+                    out.moves.push(from + offset, of_chain(letter, out.chains.len()), to + offset);
+                }
+            }
+            out.chains.extend_from_slice(&part.chains);
             out.cand.extend(part.cand.iter().map(|&set| if set == 0 { 0 } else { set + sets }));
             out.cand_sets.extend_from_slice(&part.cand_sets[1..]);
             out.group.resize(out.cand.len(), group as u32);

@@ -18,6 +18,7 @@ pub(super) fn minimize(dfa: Dfa) -> Dfa {
     let block = refine(&dfa);
     let count = block.iter().max().map_or(0, |max| max + 1) as usize;
     let (k, mut next, mut cand) = (dfa.class_count, vec![DEAD; count * dfa.class_count], vec![0; count]);
+    let moves = dfa.moves.renumbered(|q| Some(block[q as usize]));
     for q in 0..dfa.state_count() {
         // Block numbers are arbitrary but for the start; `renumber` gives the final ones.
         let at = block[q] as usize;
@@ -27,7 +28,7 @@ pub(super) fn minimize(dfa: Dfa) -> Dfa {
         }
     }
     let start = block[0];
-    renumber(&merge_classes(Dfa { next, cand, ..dfa }), start)
+    renumber(&merge_classes(Dfa { next, cand, moves, ..dfa }), start)
 }
 
 /// Drop the states that are not reachable from `start` and number the others breadth first in class order.
@@ -46,12 +47,19 @@ pub(super) fn renumber(dfa: &Dfa, start: u32) -> Dfa {
                 order.push(target);
             }
         }
+        for &(_, target) in dfa.moves.of(order[done]) {
+            if number[target as usize] == DEAD {
+                number[target as usize] = order.len() as u32;
+                order.push(target);
+            }
+        }
         next.extend(row.iter().map(|&target| if target == DEAD { DEAD } else { number[target as usize] }));
         done += 1;
     }
     debug_assert_eq!(next.len(), order.len() * k);
     let cand = order.iter().map(|&q| dfa.cand[q as usize]).collect();
-    Dfa { next, cand, ..*dfa }
+    let moves = dfa.moves.renumbered(|q| Some(number[q as usize]).filter(|&q| q != DEAD));
+    Dfa { next, cand, moves, ..*dfa }
 }
 
 /// Merge the byte classes that no state tells apart and number classes by their first byte.
@@ -96,7 +104,7 @@ pub(super) fn merge_classes(dfa: Dfa) -> Dfa {
         let row = dfa.row(q);
         next.extend(representative.iter().map(|&c| row[c]));
     }
-    Dfa { byte_class, class_count: representative.len(), next, cand: dfa.cand }
+    Dfa { byte_class, class_count: representative.len(), next, cand: dfa.cand, moves: dfa.moves }
 }
 
 /// State → block of the coarsest partition that respects `cand`, the start and the transitions.
@@ -111,10 +119,16 @@ fn refine(dfa: &Dfa) -> Vec<u32> {
             finite => finite, // not the start, which represents no other state
         })
         .collect();
+    // Moves are transitions as others are.
+    let mut letters: Vec<u32> = dfa.moves.states().iter().flat_map(|&q| dfa.moves.of(q)).map(|m| m.0).collect();
+    letters.sort_unstable();
+    letters.dedup();
     let edges = |q: usize| {
         let splits = q == 0 || representative[q] == DEAD;
-        dfa.row(q).iter().enumerate().filter(move |&(_, &t)| splits && t != DEAD)
+        let moves = dfa.moves.of(q as u32).iter().map(|(letter, t)| (k + letters.partition_point(|l| l < letter), t));
+        dfa.row(q).iter().enumerate().chain(moves).filter(move |&(_, &t)| splits && t != DEAD)
     };
+    let k = k + letters.len();
     // Transitions by class, so that the transitions of one class are one set of the first partition of transitions.
     let mut class_size = vec![0u32; k + 1];
     for q in 0..n {
@@ -161,11 +175,11 @@ fn refine(dfa: &Dfa) -> Vec<u32> {
 /// State → the first equivalent state found, if its language is finite, else [`DEAD`]. The start is like no other state.
 ///
 /// States that reach no cycle, such as those of literals and bounded repeats, are minimised by comparing their rows once,
-/// successors first.
+/// successors first. What is counted lies on a cycle, and what has moves is left to the other stage.
 fn merge_finite(dfa: &Dfa) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX - 1;
     const OPEN: u32 = u32::MAX - 2;
-    let n = dfa.state_count();
+    let (n, k) = (dfa.state_count(), dfa.class_count);
     let mut representative = vec![UNSEEN; n];
     let mut finite = vec![true; n];
     let mut first_of: FxHashMap<u64, u32> = FxHashMap::default();
@@ -173,26 +187,27 @@ fn merge_finite(dfa: &Dfa) -> Vec<u32> {
     // Everything is reachable from the start.
     let mut stack = vec![(0usize, 0usize)];
     representative[0] = OPEN;
-    while let Some((q, class)) = stack.last_mut() {
-        let q = *q;
-        if let Some(offset) = dfa.row(q)[*class..].iter().position(|&t| t != DEAD) {
-            let target = dfa.row(q)[*class + offset] as usize;
-            *class += offset;
-            match representative[target] {
+    while let Some((q, edge)) = stack.last_mut() {
+        let (q, moves) = (*q, dfa.moves.of(*q as u32));
+        let transition = (*edge..k).find(|&class| dfa.row(q)[class] != DEAD).map(|class| (class, dfa.row(q)[class]));
+        let after = (*edge).max(k);
+        if let Some((at, target)) = transition.or_else(|| moves.get(after - k).map(|&(_, to)| (after, to))) {
+            *edge = at;
+            match representative[target as usize] {
                 UNSEEN => {
-                    representative[target] = OPEN;
-                    stack.push((target, 0)); // and come back to this transition
+                    representative[target as usize] = OPEN;
+                    stack.push((target as usize, 0)); // and come back to this transition
                 }
                 OPEN | DEAD => {
                     finite[q] = false;
-                    *class += 1;
+                    *edge += 1;
                 }
-                _ => *class += 1,
+                _ => *edge += 1,
             }
             continue;
         }
         stack.pop();
-        if !finite[q] {
+        if !finite[q] || !moves.is_empty() {
             representative[q] = DEAD;
             continue;
         }

@@ -19,9 +19,10 @@
 //!
 //! Cost: O(transitions × log transitions) for the last stage; the subset construction is linear for expressions that are
 //! close to deterministic (keywords, strings, numbers, bounded repeats) and exponential at worst, which [`LexerLimits`]
-//! cuts off. Bounded repeats are copied; counters that would keep `{0,65535}` small are not done here.
+//! cuts off. Bounded repeats of few copies are copied, those of many are counted (`counters`).
 
 mod boolean;
+mod counters;
 mod cuts;
 mod determinize;
 mod groups;
@@ -29,22 +30,29 @@ mod json_class;
 mod minimize;
 mod models;
 mod nfa;
+mod reach;
 mod separability;
 mod sharing;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod unfold;
 mod utf8;
 mod watched;
 mod words;
 
+pub use counters::{Chain, Counting};
+pub(crate) use counters::{Moves, chain_of, is_far};
 pub use cuts::Cut;
 pub(crate) use cuts::{find as find_cuts, shortest_text};
 pub use groups::{GroupedDfa, Groups};
+pub(crate) use reach::reach;
 pub use separability::{Findings, Report, build_watched};
 pub use symbols::Symbols;
+pub(crate) use unfold::unfold;
+pub use unfold::{Far, FarCounter, FarState};
 pub use watched::{
-    Alternative, DEAD_ENTRY, Emission, Entry, NONE, TermSet, TermSets, TerminalFacts, TooManyStates, WatchedLexer,
+    Alternative, DEAD_ENTRY, Emission, Entry, NONE, TermSet, TermSets, TerminalFacts, WatchedError, WatchedLexer,
 };
 
 use rustc_hash::FxHashMap;
@@ -133,6 +141,12 @@ pub enum LexerError {
         /// [`LexerLimits::max_nfa_states`].
         limit: usize,
     },
+    /// A part of a terminal cannot be counted: building starts again, with copies. Never reported.
+    #[error("a repeat in terminal number {terminal} cannot be counted")]
+    Uncountable {
+        /// The terminal.
+        terminal: TerminalId,
+    },
     /// Nesting that only hostile input has.
     #[error("terminal {terminal:?} is nested deeper than {limit} levels; flatten its expression")]
     TooDeep {
@@ -186,6 +200,7 @@ impl LexerError {
         match overflow {
             Overflow::States(limit) => Self::DfaStates { terminal, limit },
             Overflow::Elements(limit) => Self::SubsetElements { terminal, limit },
+            Overflow::Counter(terminal) => Self::Uncountable { terminal },
         }
     }
 }
@@ -203,6 +218,10 @@ pub struct LexerDfa {
     pub cand: Vec<u32>,
     /// Sorted sets of terminals, distinct, numbered by first use; the first one is empty.
     pub cand_sets: Vec<Box<[TerminalId]>>,
+    /// Repeats that are counted; see the module `counters`.
+    pub chains: Vec<Chain>,
+    /// Moves of the states that count.
+    pub(crate) moves: Moves,
 }
 
 impl LexerDfa {
@@ -222,6 +241,40 @@ impl LexerDfa {
         resolve_ranks: bool,
         limits: &LexerLimits,
     ) -> Result<Self, LexerError> {
+        Self::build_once(terminals, members, resolve_ranks, limits, &Counting::none(), true)
+    }
+
+    /// As [`build`](Self::build), with repeats counted where that is exact.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn counted(
+        terminals: &[Terminal],
+        members: &[TerminalId],
+        resolve_ranks: bool,
+        limits: &LexerLimits,
+        counting: &Counting,
+    ) -> Result<Self, LexerError> {
+        let mut counting = counting.clone();
+        loop {
+            match Self::build_once(terminals, members, resolve_ranks, limits, &counting, true) {
+                Err(LexerError::Uncountable { terminal }) => counting.copied.insert(terminal),
+                result => return result,
+            };
+        }
+    }
+
+    fn build_once(
+        terminals: &[Terminal],
+        members: &[TerminalId],
+        resolve_ranks: bool,
+        limits: &LexerLimits,
+        counting: &Counting,
+        take_words: bool,
+    ) -> Result<Self, LexerError> {
         let mut members = members.to_vec();
         members.sort_unstable();
         members.dedup();
@@ -230,17 +283,20 @@ impl LexerDfa {
         let mut patterns: Vec<(TerminalId, Vec<&Expr>)> = Vec::with_capacity(members.len());
         for &id in &members {
             let mut rest = Vec::new();
-            words.take(id, &terminals[id as usize].expr, &mut rest);
+            match take_words {
+                true => words.take(id, &terminals[id as usize].expr, &mut rest),
+                false => rest.push(&terminals[id as usize].expr),
+            }
             patterns.push((id, rest));
         }
         let with_words = words.terminals();
+        let mut builder = Builder::new(limits, counting);
         let (trie, left) = words.trie();
 
         for (id, expr) in left {
             let at = patterns.partition_point(|(other, _)| *other < id);
             patterns[at].1.push(expr);
         }
-        let mut builder = Builder::new(limits);
         let mut entries = Vec::with_capacity(members.len());
         for (id, rest) in patterns {
             let Terminal { name, expr, .. } = &terminals[id as usize];
@@ -252,7 +308,11 @@ impl LexerDfa {
                 entries.extend(builder.alternative(name, part, id)?);
             }
         }
-        let (nfa, start) = builder.finish(entries);
+        if !trie.is_empty() && builder.counts() {
+            // States inside of words would have to move, too: subset construction sees to that.
+            return Self::build_once(terminals, &members, resolve_ranks, limits, counting, false);
+        }
+        let (nfa, start, chains) = builder.finish(entries);
 
         let mut sets = CandidateSets::default();
         let best = |accepting: &[TerminalId]| -> Box<[TerminalId]> {
@@ -260,7 +320,10 @@ impl LexerDfa {
             let keep = |t: &TerminalId| !resolve_ranks || Some(terminals[*t as usize].rank()) == top;
             accepting.iter().copied().filter(keep).collect()
         };
-        let overflow = |overflow| LexerError::overflow(overflow, None);
+        let overflow = |overflow| match overflow {
+            Overflow::Counter(chain) => LexerError::Uncountable { terminal: chains[chain as usize].terminal },
+            overflow => LexerError::overflow(overflow, None),
+        };
         let dfa = determinize(&nfa, start, limits, |accepting| sets.intern(best(accepting))).map_err(overflow)?;
         let mut dfa = minimize(dfa);
 
@@ -273,13 +336,14 @@ impl LexerDfa {
             };
             dfa = trie.join(&dfa, limits, unite).map_err(overflow)?;
         }
-        Ok(Self::from_dfa(dfa, &sets))
+        Ok(Self::from_dfa(dfa, &sets, chains))
     }
 
-    fn from_dfa(dfa: Dfa, sets: &CandidateSets) -> Self {
+    fn from_dfa(dfa: Dfa, sets: &CandidateSets, chains: Vec<Chain>) -> Self {
         let mut used = CandidateSets::default();
         let cand = dfa.cand.iter().map(|&set| used.intern(sets.sets[set as usize].clone())).collect();
-        Self { byte_class: dfa.byte_class, class_count: dfa.class_count, next: dfa.next, cand, cand_sets: used.sets }
+        let Dfa { byte_class, class_count, next, moves, .. } = dfa;
+        Self { byte_class, class_count, next, cand, cand_sets: used.sets, chains, moves }
     }
 
     /// The state after byte `b` in state `q`; none when no terminal matches any more.

@@ -9,13 +9,17 @@
 //! to one copy and the end, never to all later copies, and the subset construction stays linear. That needs a body that
 //! cannot match ε; where it can, ε is taken out of it first (then x{m,n} = (x∖ε){0,n}). Where the body is ambiguous
 //! (`(\w+ ?){1,50}`) a text can be in many copies at once; the copies form a [`Chain`], which tells the determiniser
-//! which of them it may forget.
+//! which of them it may forget. Where copies would take much, [`super::counters`] has the repeat counted instead.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::determinize::{Dfa, determinize};
+use super::counters::{
+    COPIES, COPIES_AFTER, COPIES_BEFORE, COPIES_FAR, Chain as Counted, Counting, FAR, FIRST, Moves, SECOND, TOP, letter,
+};
+use super::determinize::{Dfa, Overflow, determinize};
 use super::minimize::minimize;
 use super::{DEAD, LexerError, LexerLimits, boolean, json_class, utf8};
 use crate::grammar::ir::{Expr, GraphState, MAX_EXPR_DEPTH, TerminalId};
@@ -59,6 +63,8 @@ pub(super) struct Nfa {
     pub(super) epsilons: Vec<u32>,
     /// By height, those that contain no other ones first; of one height they are disjoint and sorted.
     pub(super) chains: Vec<Vec<Chain>>,
+    /// How what is counted leaves the counted layers.
+    pub(super) moves: Moves,
 }
 
 impl Nfa {
@@ -151,7 +157,11 @@ impl Fragment {
             }
         }
         let mut nfa = Nfa::default();
+        let ranges_of = |q: u32| entry[q as usize] + u32::from(dfa.cand[q as usize] != 0);
         for q in (0..count).filter(|&q| has_transitions[q]) {
+            for &(letter, to) in dfa.moves.of(q as u32) {
+                nfa.moves.push(ranges_of(q as u32), letter, ranges_of(to));
+            }
             if dfa.cand[q] != 0 {
                 let union = nfa.union(&[entry[q] + 1, NEXT]);
                 nfa.push(union);
@@ -196,7 +206,8 @@ enum Kind<'a> {
     Fragment(Rc<Fragment>),
     Cat(Vec<Node<'a>>),
     Alt(Vec<Node<'a>>),
-    Repeat(Box<Node<'a>>, u32, Option<u32>),
+    /// Body, bounds, and the counters of its mandatory and its optional copies, if these are counted.
+    Repeat(Box<Node<'a>>, u32, Option<u32>, [Option<u32>; 2]),
     /// States that an accepting one can be reached from, the first one the start: accepting or not, and its edges.
     Graph(Vec<(bool, Edges<'a>)>),
 }
@@ -245,12 +256,19 @@ pub(super) struct Builder<'a> {
     limits: &'a LexerLimits,
     /// Name of the terminal under construction.
     terminal: &'a str,
+    id: TerminalId,
+    /// Intersections around the expression being lowered.
+    products: usize,
+    counting: &'a Counting,
+    /// Repeats that are counted.
+    counted: Vec<Counted>,
     classes: FxHashMap<&'a Expr, Option<Rc<Fragment>>>,
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(limits: &'a LexerLimits) -> Self {
-        Self { nfa: Nfa::default(), limits, terminal: "", classes: FxHashMap::default() }
+    pub(super) fn new(limits: &'a LexerLimits, counting: &'a Counting) -> Self {
+        let (nfa, counted, classes) = (Nfa::default(), Vec::new(), FxHashMap::default());
+        Self { nfa, limits, terminal: "", id: 0, products: 0, counting, counted, classes }
     }
 
     /// Emit a terminal and return the state where it begins.
@@ -265,7 +283,7 @@ impl<'a> Builder<'a> {
         expr: &'a Expr,
         id: TerminalId,
     ) -> Result<Option<u32>, LexerError> {
-        self.terminal = name;
+        (self.terminal, self.id) = (name, id);
         let Some(node) = self.lower(expr, 0)? else { return Ok(None) };
         if node.nullable {
             return Err(LexerError::Nullable { terminal: name.to_owned() });
@@ -274,11 +292,16 @@ impl<'a> Builder<'a> {
         self.emit(&node, accept).map(Some)
     }
 
-    /// The NFA and its start, from which all terminals begin.
-    pub(super) fn finish(mut self, entries: Vec<u32>) -> (Nfa, u32) {
+    /// Whether some repeat is counted.
+    pub(super) fn counts(&self) -> bool {
+        !self.counted.is_empty()
+    }
+
+    /// The NFA, its start, from which all terminals begin, and the repeats that are counted.
+    pub(super) fn finish(mut self, entries: Vec<u32>) -> (Nfa, u32, Vec<Counted>) {
         let start = self.nfa.union(&entries);
         let start = self.nfa.push(start);
-        (self.nfa, start)
+        (self.nfa, start, self.counted)
     }
 
     /// Lower `expr`; none if its language is empty.
@@ -320,10 +343,15 @@ impl<'a> Builder<'a> {
                 let body = self.lower(body, depth + 1)?;
                 self.lower_repeat(body, *min, *max)?
             }
-            Expr::And(parts) => self.lower_and(parts, depth)?,
+            Expr::And(parts) => {
+                self.products += 1;
+                let node = self.lower_and(parts, depth);
+                self.products -= 1;
+                node?
+            }
             Expr::Not(part) => {
                 let dfa = match self.lower(part, depth + 1)? {
-                    Some(node) => boolean::complement(&self.dfa(&node)?),
+                    Some(node) => boolean::complement(&self.dfa(&node)?).map_err(|overflow| self.overflow(overflow))?,
                     None => boolean::all_strings(),
                 };
                 Fragment::from_dfa(&minimize(dfa)).map(|f| Node::fragment(Rc::new(f)))
@@ -375,13 +403,13 @@ impl<'a> Builder<'a> {
         for part in parts {
             let Some(node) = self.lower(part, depth + 1)? else { return Ok(None) };
             let product = boolean::intersection(&dfa, &self.dfa(&node)?, self.limits.max_dfa_states);
-            dfa = minimize(product.map_err(|overflow| LexerError::overflow(overflow, Some(self.terminal)))?);
+            dfa = minimize(product.map_err(|overflow| self.overflow(overflow))?);
         }
         Ok(Fragment::from_dfa(&dfa).map(|f| Node::fragment(Rc::new(f))))
     }
 
     fn lower_repeat(
-        &self,
+        &mut self,
         body: Option<Node<'a>>,
         mut min: u32,
         max: Option<u32>,
@@ -404,7 +432,12 @@ impl<'a> Builder<'a> {
                 body = self.without_epsilon(&body)?;
             }
         }
-        let copies = u64::from(max.unwrap_or(min.max(1)));
+        // An open repeat has one copy that loops, behind its mandatory ones.
+        let zones = [max.map_or(min.saturating_sub(1), |_| min), max.map_or(0, |max| max - min)];
+        let counters = [self.counter(&body, zones[0])?, self.counter(&body, zones[1])?];
+        let copies_of =
+            |(&copies, counter): (&u32, &Option<u32>)| u64::from(if counter.is_some() { COPIES } else { copies });
+        let copies = zones.iter().zip(&counters).map(copies_of).sum::<u64>() + u64::from(max.is_none());
         let size = copies.saturating_mul(body.size.saturating_add(1));
         let limit = self.limits.max_nfa_states;
         if size > limit as u64 {
@@ -412,7 +445,26 @@ impl<'a> Builder<'a> {
             return Err(LexerError::RepeatTooLarge { terminal, min, max, states: size, limit });
         }
         let nullable = min == 0;
-        Ok(Some(Node { kind: Kind::Repeat(Box::new(body), min, max), nullable, size }))
+        Ok(Some(Node { kind: Kind::Repeat(Box::new(body), min, max, counters), nullable, size }))
+    }
+
+    /// A counter for so many copies, if they are to be counted.
+    fn counter(&mut self, body: &Node<'a>, copies: u32) -> Result<Option<u32>, LexerError> {
+        let size = u64::from(copies).saturating_mul(body.size.saturating_add(1));
+        let most = if self.products == 0 { self.counting.copied_states } else { self.counting.copied_states / 16 };
+        if copies < COPIES || size <= most || self.counting.copied.contains(&self.id) {
+            return Ok(None);
+        }
+        let (length, body) = (copies - COPIES_BEFORE - COPIES_AFTER, Arc::new(self.dfa(body)?));
+        self.counted.push(Counted { terminal: self.id, length, body });
+        Ok(Some(self.counted.len() as u32 - 1))
+    }
+
+    fn overflow(&self, overflow: Overflow) -> LexerError {
+        match overflow {
+            Overflow::Counter(_) => LexerError::Uncountable { terminal: self.id },
+            overflow => LexerError::overflow(overflow, Some(self.terminal)),
+        }
     }
 
     /// What `node` matches beside ε; it does match more.
@@ -425,11 +477,11 @@ impl<'a> Builder<'a> {
 
     /// The minimal DFA of one node.
     fn dfa(&self, node: &Node<'a>) -> Result<Dfa, LexerError> {
-        let mut builder = Builder { terminal: self.terminal, ..Builder::new(self.limits) };
+        let mut builder = Builder { terminal: self.terminal, id: self.id, ..Builder::new(self.limits, self.counting) };
         let accept = builder.nfa.push(State::Accept(0));
         let start = builder.emit(node, accept)?;
         let dfa = determinize(&builder.nfa, start, self.limits, |accepting| u32::from(!accepting.is_empty()));
-        Ok(minimize(dfa.map_err(|overflow| LexerError::overflow(overflow, Some(self.terminal)))?))
+        Ok(minimize(dfa.map_err(|overflow| self.overflow(overflow))?))
     }
 
     /// Emit `node` in front of `next` and return its first state.
@@ -448,7 +500,7 @@ impl<'a> Builder<'a> {
                 let union = self.nfa.union(&entries);
                 self.nfa.push(union)
             }
-            Kind::Repeat(body, min, max) => self.emit_repeat(body, *min, *max, next)?,
+            Kind::Repeat(body, min, max, counters) => self.emit_repeat(body, (*min, *max), *counters, next)?,
             Kind::Graph(states) => self.emit_graph(states, next)?,
         })
     }
@@ -474,7 +526,13 @@ impl<'a> Builder<'a> {
         Ok(base)
     }
 
-    fn emit_repeat(&mut self, body: &Node<'a>, min: u32, max: Option<u32>, next: u32) -> Result<u32, LexerError> {
+    fn emit_repeat(
+        &mut self,
+        body: &Node<'a>,
+        (min, max): (u32, Option<u32>),
+        counters: [Option<u32>; 2],
+        next: u32,
+    ) -> Result<u32, LexerError> {
         let before: Vec<usize> = self.nfa.chains.iter().map(Vec::len).collect();
         let Some(max) = max else {
             let hub = self.nfa.push(State::Union(0, 0));
@@ -482,6 +540,9 @@ impl<'a> Builder<'a> {
             self.nfa.states[hub as usize] = self.nfa.union(&[entry, next]);
             if min == 0 {
                 return Ok(hub);
+            }
+            if let Some(counter) = counters[0] {
+                return self.emit_counted(body, counter, None, entry);
             }
             let stride = self.nfa.states.len() as u32 - hub - 1;
             for _ in 1..min {
@@ -495,31 +556,105 @@ impl<'a> Builder<'a> {
         let base = self.nfa.states.len() as u32;
         let mut entry = next;
         let mut stride = 0;
-        for _ in min..max {
-            let copy = self.emit(body, entry)?;
-            let union = self.nfa.union(&[copy, next]);
-            entry = self.nfa.push(union);
-            if stride == 0 {
-                stride = self.nfa.states.len() as u32 - base;
+        if let Some(counter) = counters[1] {
+            entry = self.emit_counted(body, counter, Some(next), entry)?;
+        } else {
+            for _ in min..max {
+                let copy = self.emit(body, entry)?;
+                let union = self.nfa.union(&[copy, next]);
+                entry = self.nfa.push(union);
+                if stride == 0 {
+                    stride = self.nfa.states.len() as u32 - base;
+                }
             }
         }
+        if let Some(counter) = counters[0] {
+            if min < max && counters[1].is_none() {
+                self.nfa.chain(base, stride, true, &before);
+            }
+            return self.emit_counted(body, counter, None, entry);
+        }
+        let chained = counters[1].is_none();
         for copy in 0..min {
             entry = self.emit(body, entry)?;
             // What follows the last mandatory copy is what would follow one more optional copy.
-            if copy == 0 && min < max {
+            if copy == 0 && min < max && chained {
                 self.nfa.chain(base, stride, true, &before);
             }
         }
-        if min == 0 && max > 1 {
+        if min == 0 && max > 1 && chained {
             self.nfa.chain(base, stride, true, &before);
         }
         Ok(entry)
+    }
+
+    /// Emit a repeat that is counted, each copy of which may be left for `exit`, in front of `next`; see
+    /// [`super::counters`].
+    fn emit_counted(&mut self, body: &Node<'a>, counter: u32, exit: Option<u32>, next: u32) -> Result<u32, LexerError> {
+        let mut entry = next;
+        let mut bases = Vec::new();
+        for _ in 0..COPIES_AFTER {
+            let first = self.copy(body, entry, &mut bases)?;
+            entry = self.begin(first, exit);
+        }
+        // The entry of the first far layer, to which the last one leads.
+        let hub = self.nfa.push(State::Union(0, 0));
+        entry = hub;
+        for _ in 1..COPIES_FAR {
+            let first = self.copy(body, entry, &mut bases)?;
+            entry = self.begin(first, exit);
+        }
+        let first = self.copy(body, entry, &mut bases)?;
+        let size = self.nfa.states.len() as u32 - bases[bases.len() - 1];
+        self.nfa.states[hub as usize] = self.beginning(first, exit);
+        entry = hub;
+        for _ in 0..COPIES_BEFORE {
+            let first = self.copy(body, entry, &mut bases)?;
+            entry = self.begin(first, exit);
+        }
+        bases.reverse();
+        let (before, far) = (&bases[..COPIES_BEFORE as usize], &bases[COPIES_BEFORE as usize..]);
+        let (far, after) = far.split_at(COPIES_FAR as usize);
+        let mut moves = vec![(FIRST, before[0], before[0]), (SECOND, before[1], before[1])];
+        moves.extend((FAR..).zip(far).map(|(layer, &base)| (layer, base, after[0])));
+        moves.extend([(TOP, after[0], after[1]), (TOP, after[1], after[2])]);
+        for (layer, from, to) in moves {
+            for place in (0..size).filter(|place| matches!(self.nfa.states[(from + place) as usize], State::Ranges(..)))
+            {
+                self.nfa.moves.push(from + place, letter(counter, layer), to + place);
+            }
+        }
+        Ok(entry)
+    }
+
+    /// Emit one more copy, and note where it begins.
+    fn copy(&mut self, body: &Node<'a>, entry: u32, bases: &mut Vec<u32>) -> Result<u32, LexerError> {
+        bases.push(self.nfa.states.len() as u32);
+        self.emit(body, entry)
+    }
+
+    /// The state in front of a copy that may be left out for `exit`.
+    fn begin(&mut self, copy: u32, exit: Option<u32>) -> u32 {
+        let begins = self.beginning(copy, exit);
+        self.nfa.push(begins)
+    }
+
+    fn beginning(&mut self, copy: u32, exit: Option<u32>) -> State {
+        match exit {
+            Some(exit) => self.nfa.union(&[copy, exit]),
+            None => self.nfa.union(&[copy]),
+        }
     }
 
     fn paste(&mut self, fragment: &Fragment, next: u32) -> u32 {
         let nfa = &mut self.nfa;
         let (states, ranges, epsilons) = (nfa.states.len() as u32, nfa.ranges.len() as u32, nfa.epsilons.len() as u32);
         let place = |target: u32| if target == NEXT { next } else { target + states };
+        for from in fragment.nfa.moves.states() {
+            for &(letter, to) in fragment.nfa.moves.of(from) {
+                nfa.moves.push(place(from), letter, place(to));
+            }
+        }
         nfa.ranges.extend(fragment.nfa.ranges.iter().map(|r| Range { target: place(r.target), ..*r }));
         nfa.epsilons.extend(fragment.nfa.epsilons.iter().map(|&target| place(target)));
         nfa.states.extend(fragment.nfa.states.iter().map(|&state| match state {

@@ -7,8 +7,10 @@
 //!
 //! Source: the project's own analysis; the pairwise rule of terminals alone is not enough.
 
+use super::counters::top_of;
 use super::groups::GroupedDfa;
-use super::watched::{Afters, Goes, Raw, TerminalFacts, TooManyStates, WatchedLexer, by_target, propagate};
+use super::watched::{Afters, Goes, Raw, TerminalFacts, WatchedError, WatchedLexer, by_target, propagate};
+use super::{chain_of, is_far};
 use crate::bits;
 use rustc_hash::FxHashMap;
 
@@ -40,24 +42,20 @@ const MAX_REPORTS: usize = 1000;
 /// Build the watched lexer.
 ///
 /// # Errors
-/// [`TooManyStates`] past `max_states`.
+/// [`WatchedError`], if there are more than `max_states` or a counter cannot be exact.
 pub fn build_watched(
     dfa: &GroupedDfa,
     facts: &TerminalFacts,
     max_states: usize,
-) -> Result<(WatchedLexer, Findings), TooManyStates> {
+) -> Result<(WatchedLexer, Findings), WatchedError> {
     let raw = Raw::explore(dfa, facts, max_states)?;
-
-    let mut analysis = Analysis::new(&raw);
-
+    let mut analysis = Analysis::new(&raw)?;
     let mut trapped = bits::Matrix::new(raw.width, raw.states.len());
     loop {
         crate::control::check();
-        analysis.find_live(&trapped);
-
-        analysis.find_followers();
-
-        if !analysis.find_traps(&mut trapped) {
+        analysis.find_live(&trapped)?;
+        analysis.find_followers()?;
+        if !analysis.find_traps(&mut trapped)? {
             break;
         }
     }
@@ -66,6 +64,42 @@ pub fn build_watched(
     let Analysis { live, ended, .. } = analysis;
     let ended = ended.into_iter().map(|(end, (alive, _))| (end, alive)).collect();
     Ok((raw.finish(&live, &ended), findings))
+}
+
+/// States that count, each with a state in which all its counters have come to their last values, and the chain.
+type Leaves = Vec<(u32, u32, u32)>;
+
+/// Which states count, and the leaves of [`Analysis`].
+fn leaves(raw: &Raw) -> Result<(Vec<bool>, Leaves), WatchedError> {
+    let states = raw.moves.states();
+    if states.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let first_far = |x: u32| raw.moves.of(x).iter().find(|(letter, _)| is_far(*letter)).copied();
+    let mut far = vec![false; raw.states.len()];
+    let mut leaves = Vec::new();
+    for x in states {
+        let Some((letter, _)) = first_far(x) else { continue };
+        if raw.is_start(x) && !bits::is_empty(&raw.facts.ignored) {
+            // What ignored lexemes lead to is followed from one state between lexemes to the next, as if nothing counted.
+            return Err(WatchedError::Uncountable(chain_of(letter)));
+        }
+        far[x as usize] = true;
+        let mut pending = vec![x];
+        while let Some(at) = pending.pop() {
+            let Some((letter, top)) = first_far(at) else {
+                if raw.cand_of(at) != raw.cand_of(x) {
+                    return Err(WatchedError::Uncountable(chain_of(letter)));
+                }
+                leaves.push((x, at, chain_of(letter)));
+                continue;
+            };
+            let below = raw.moves.of(top).iter().find(|m| m.0 == top_of(letter));
+            let &(_, below) = below.ok_or(WatchedError::Uncountable(chain_of(letter)))?;
+            pending.extend([top, below]);
+        }
+    }
+    Ok((far, leaves))
 }
 
 /// A way for a lexeme to end: the last state inside it, and where to look up what can come then, by next group.
@@ -93,6 +127,9 @@ impl Slots {
 
 struct Analysis<'a> {
     raw: &'a Raw<'a>,
+    /// Whether each state counts; empty if none does.
+    far: Vec<bool>,
+    leaves: Leaves,
     slots: Slots,
     /// Edges inside a lexeme, (source, target), and the sources by target.
     inside: Vec<(u32, u32)>,
@@ -112,7 +149,7 @@ struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    fn new(raw: &'a Raw<'a>) -> Self {
+    fn new(raw: &'a Raw<'a>) -> Result<Self, WatchedError> {
         let n = raw.states.len() as u32;
         let mut inside: Vec<(u32, u32)> = Vec::new();
         let mut ends: Vec<(u32, &Goes)> = Vec::new();
@@ -138,10 +175,14 @@ impl<'a> Analysis<'a> {
                     Goes::Ends(..) => ends.push((x, main)),
                 }
             }
+            inside.extend(raw.moves.of(x).iter().map(|&(_, to)| (x, to)));
         }
+        let (far, leaves) = leaves(raw)?;
         let (source_start, sources) = by_target(inside.iter().copied(), n as usize);
         let mut analysis = Analysis {
             raw,
+            far,
+            leaves,
             slots: Slots::default(),
             inside,
             ends,
@@ -157,7 +198,37 @@ impl<'a> Analysis<'a> {
         }
         analysis.slots.number(Slots::key(raw, 0, raw.group_of(0)));
         analysis.endings = analysis.find_endings();
-        analysis
+        Ok(analysis)
+    }
+
+    /// Whether an edge leads to a state that counts from one that does not.
+    fn enters(&self, from: u32, to: u32) -> bool {
+        let is_far = |x: u32| self.far.get(x as usize).copied().unwrap_or(false);
+        is_far(to) && !is_far(from)
+    }
+
+    /// [`propagate`], if the result holds whatever the counters are, else the chain to blame.
+    ///
+    /// A state that counts stands for many. The result unites what holds for all values, so no value has more. It is exact
+    /// if the last two layers, seen without all that could be counted again, have as much: by induction so has every other
+    /// layer, since it leads to the layer below as that one leads to the next.
+    fn propagate(&self, sets: bits::Matrix, edges: Vec<(u32, u32)>) -> Result<bits::Matrix, WatchedError> {
+        if self.leaves.is_empty() {
+            return Ok(propagate(sets, edges));
+        }
+        let least = edges.iter().copied().filter(|&(from, to)| !self.enters(from, to)).collect();
+        let least = propagate(sets.clone(), least);
+        let sets = propagate(sets, edges);
+        self.check(|x, leaf| sets[x as usize] == least[leaf as usize])?;
+        Ok(sets)
+    }
+
+    /// Whether something holds of each state that counts and its leaves.
+    fn check(&self, same: impl Fn(u32, u32) -> bool) -> Result<(), WatchedError> {
+        match self.leaves.iter().find(|(x, leaf, _)| !same(*x, *leaf)) {
+            Some(&(.., chain)) => Err(WatchedError::Uncountable(chain)),
+            None => Ok(()),
+        }
     }
 
     fn find_endings(&mut self) -> Vec<Vec<Ending>> {
@@ -197,7 +268,7 @@ impl<'a> Analysis<'a> {
         open.map(|a| (self.slots.ids[&Slots::key(self.raw, a.state, a.group)], a.group)).collect()
     }
 
-    fn find_live(&mut self, trapped: &bits::Matrix) {
+    fn find_live(&mut self, trapped: &bits::Matrix) -> Result<(), WatchedError> {
         let raw = self.raw;
         let mut own = bits::Matrix::new(raw.width, raw.states.len());
         for x in 0..raw.states.len() {
@@ -206,16 +277,17 @@ impl<'a> Analysis<'a> {
         for (x, end) in &self.ends {
             bits::unite(&mut own[*x as usize], &self.ended[&end.end().unwrap_or_default()].0);
         }
-        self.live = propagate(own, self.inside.clone());
+        self.live = self.propagate(own, self.inside.clone())?;
         for x in 0..raw.states.len() {
             self.live[x].iter_mut().zip(&trapped[x]).for_each(|(a, b)| *a &= !b);
         }
+        self.check(|x, leaf| self.live[x as usize] == self.live[leaf as usize])
     }
 
     /// Least solution of: followers(x, g) ⊇ live(y) and after_ignored(y) for every lexeme y of group g that can start when
     /// x's ends; after_ignored(y) ⊇ followers(z, g) for every z inside y's lexeme, of group g, that ends as an ignored
     /// terminal. In `sets`, after_ignored of all states comes first, then the slots.
-    fn find_followers(&mut self) {
+    fn find_followers(&mut self) -> Result<(), WatchedError> {
         let raw = self.raw;
         let n = raw.states.len() as u32;
         let ignored = &raw.facts.ignored;
@@ -260,6 +332,7 @@ impl<'a> Analysis<'a> {
             raw.inside_of(x).for_each(|(main, _)| start(&mut sets, key, main, &mut edges));
         }
         for x in (0..n).filter(|&x| !raw.is_start(x) && bits::meets(&self.live[x as usize], ignored)) {
+            edges.extend(raw.moves.of(x).iter().map(|&(_, to)| (x, to)));
             for (main, _) in raw.steps_of(x) {
                 match main {
                     Goes::Dead => {}
@@ -278,7 +351,8 @@ impl<'a> Analysis<'a> {
             }
         }
         self.slots = slots;
-        self.followers = propagate(sets, edges).split_off(n as usize);
+        self.followers = self.propagate(sets, edges)?.split_off(n as usize);
+        Ok(())
     }
 
     /// Terminals whose separability matters: those that never end a sentence and must be followed by something.
@@ -309,7 +383,7 @@ impl<'a> Analysis<'a> {
         found
     }
 
-    fn find_traps(&mut self, trapped: &mut bits::Matrix) -> bool {
+    fn find_traps(&mut self, trapped: &mut bits::Matrix) -> Result<bool, WatchedError> {
         let mut found = false;
         let checked: Vec<u32> = self.checked().collect();
         for t in checked {
@@ -332,14 +406,11 @@ impl<'a> Analysis<'a> {
             if endings.iter().all(|e| good(&e)) {
                 continue;
             }
-            let mut fine = vec![false; self.live.len()];
-            let mut queue: Vec<u32> = endings.iter().filter(good).map(|e| e.0).collect();
-            while let Some(x) = queue.pop() {
-                crate::control::check();
-                if !std::mem::replace(&mut fine[x as usize], true) {
-                    let range = self.source_start[x as usize]..self.source_start[x as usize + 1];
-                    queue.extend(&self.sources[range.start as usize..range.end as usize]);
-                }
+            let good: Vec<u32> = endings.iter().filter(good).map(|e| e.0).collect();
+            let fine = self.reaching(good.clone(), |_, _| true);
+            if !self.leaves.is_empty() {
+                let least = self.reaching(good, |from, to| !self.enters(from, to));
+                self.check(|x, leaf| fine[x as usize] == least[leaf as usize])?;
             }
             for x in 0..self.live.len() {
                 if !fine[x] && bits::has(&self.live[x], t) && !self.raw.is_start(x as u32) {
@@ -348,7 +419,21 @@ impl<'a> Analysis<'a> {
                 }
             }
         }
-        found
+        Ok(found)
+    }
+
+    /// The states from which one of `states` can be reached inside a lexeme, over edges that are open.
+    fn reaching(&self, mut states: Vec<u32>, is_open: impl Fn(u32, u32) -> bool) -> Vec<bool> {
+        let mut reaching = vec![false; self.live.len()];
+        while let Some(x) = states.pop() {
+            crate::control::check();
+            if !std::mem::replace(&mut reaching[x as usize], true) {
+                let range = self.source_start[x as usize]..self.source_start[x as usize + 1];
+                let sources = &self.sources[range.start as usize..range.end as usize];
+                states.extend(sources.iter().filter(|&&from| is_open(from, x)));
+            }
+        }
+        reaching
     }
 
     fn findings(&self) -> Findings {

@@ -16,9 +16,11 @@
 //!
 //! The rules are decided for pairs: of words by looking up prefixes, of a word and an automaton by running it, of automata
 //! on their product. A pair whose product has more states than the two have together is kept apart as well, so that lexers
-//! do not multiply automata; and so is, from everything, what is too large to look at.
+//! do not multiply automata; and so is, from everything, what is too large to look at. Where an automaton counts, what its
+//! counters allow is not looked at, which can only keep more apart; two that count are kept apart at once, since a lexer of
+//! both would have states for all pairs of their counts.
 
-use super::{DEAD, LexerDfa, LexerLimits};
+use super::{Counting, DEAD, LexerDfa, LexerLimits};
 use crate::bits;
 use crate::grammar::ir::{Expr, Terminal, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,12 +39,12 @@ const LIMITS: LexerLimits =
 const MAX_WORK: usize = 20_000_000;
 
 /// Give each row the first colour whose rows it can share a lexer with: the colour of each row, the terminals of each.
-pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>]) -> (Vec<u32>, Vec<Vec<u64>>) {
+pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>], counting: &Counting) -> (Vec<u32>, Vec<Vec<u64>>) {
     let mut used = vec![0; rows.first().map_or(0, Vec::len)];
     for row in rows {
         bits::unite(&mut used, row);
     }
-    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used);
+    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used, counting);
     let mut ignored = vec![0; used.len()];
     bits::iter(&used).filter(|&t| terminals[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
     let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
@@ -104,6 +106,7 @@ impl Automaton {
 /// Decides which pairs of terminals break a rule.
 struct Pairs<'t> {
     terminals: &'t [Terminal],
+    counting: &'t Counting,
     /// For each terminal those that a row with it must not meet outside of it.
     disturbs: Vec<Vec<TerminalId>>,
     /// Terminals that are wide, or too large to look at.
@@ -112,9 +115,9 @@ struct Pairs<'t> {
 }
 
 impl<'t> Pairs<'t> {
-    fn of(terminals: &'t [Terminal], used: &[u64]) -> Self {
+    fn of(terminals: &'t [Terminal], used: &[u64], counting: &'t Counting) -> Self {
         let (disturbs, wide) = (vec![Vec::new(); terminals.len()], vec![0; used.len()]);
-        let mut pairs = Pairs { terminals, disturbs, wide, work: MAX_WORK };
+        let mut pairs = Pairs { terminals, counting, disturbs, wide, work: MAX_WORK };
         let mut words: Vec<(TerminalId, Vec<u8>)> = Vec::new();
         let mut automata: Vec<Automaton> = Vec::new();
         // One token is the beginning of no other terminal, and token terminals have no ranks: they disturb nothing.
@@ -141,8 +144,11 @@ impl<'t> Pairs<'t> {
     }
 
     fn automaton(&mut self, id: TerminalId) -> Option<Automaton> {
-        let dfa =
-            if self.work > 0 { LexerDfa::build(self.terminals, &[id], false, &LIMITS).ok()? } else { return None };
+        let dfa = if self.work > 0 {
+            LexerDfa::counted(self.terminals, &[id], false, &LIMITS, self.counting).ok()?
+        } else {
+            return None;
+        };
         self.work = self.work.saturating_sub(dfa.next.len());
         let goes_on = (0..dfa.state_count() as u32).map(|q| dfa.row(q).iter().any(|&to| to != DEAD)).collect();
         Some(Automaton { id, dfa, goes_on })
@@ -180,6 +186,9 @@ impl<'t> Pairs<'t> {
     }
 
     fn word_and_automaton(&mut self, t: TerminalId, word: &[u8], a: &Automaton) {
+        if a.dfa.chains.iter().any(|chain| chain.length as usize <= word.len()) {
+            return self.keep_apart(t, a.id);
+        }
         let mut at = Some(0);
         let mut accepted = false;
         for &byte in word {
@@ -200,6 +209,9 @@ impl<'t> Pairs<'t> {
     }
 
     fn automata(&mut self, a: &Automaton, b: &Automaton) {
+        if !a.dfa.chains.is_empty() && !b.dfa.chains.is_empty() {
+            return self.keep_apart(a.id, b.id);
+        }
         let classes = joint_classes(&a.dfa, &b.dfa);
         let most = a.dfa.state_count() + b.dfa.state_count();
         let mut pairs = vec![(0, 0)];
@@ -221,6 +233,9 @@ impl<'t> Pairs<'t> {
                     pairs.push((p, q));
                 }
             }
+            let of_a = a.dfa.moves.of(p).iter().map(|&(_, to)| (to, q));
+            let of_b = b.dfa.moves.of(q).iter().map(|&(_, to)| (p, to));
+            pairs.extend(of_a.chain(of_b).filter(|pair| seen.insert(*pair)));
             done += 1;
             self.work = self.work.saturating_sub(classes.len());
         }

@@ -280,6 +280,94 @@ fn any_ambiguous_expr() -> impl Strategy<Value = Expr> {
     })
 }
 
+/// The same with repeats of many copies.
+fn any_counted_expr() -> impl Strategy<Value = Expr> {
+    let leaf = prop::sample::select(vec!["a", "b", "ab", "aa", "ba", "c"]).prop_map(lit);
+    leaf.prop_recursive(4, 10, 3, |inner| {
+        prop_oneof![
+            2 => prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::Cat),
+            2 => prop::collection::vec(inner.clone(), 1..4).prop_map(Expr::Alt),
+            4 => (inner.clone(), 0..25u32, 0..30u32).prop_map(|(e, min, more)| repeat(e, min, Some(min + more))),
+            1 => (inner.clone(), 0..30u32).prop_map(|(e, min)| repeat(e, min, None)),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| Expr::And(vec![a, b])),
+            1 => (inner.clone(), inner).prop_map(|(a, b)| Expr::And(vec![a, not(b)])),
+        ]
+    })
+}
+
+/// What an automaton that counts accepts; see the module `counters`.
+fn accepts_counting(dfa: &LexerDfa, text: &[u8]) -> Vec<TerminalId> {
+    let far =
+        |q: u32| dfa.moves.of(q).iter().filter_map(|&(l, to)| Some((chain_of(l), counters::far_layer(l)?, l, to)));
+    let (mut q, mut values) = (0, HashMap::<u32, (u32, i64)>::new());
+    for &byte in text {
+        let Some(mut next) = dfa.step(q, byte) else { return Vec::new() };
+        let mut left = HashMap::new();
+        while let Some((chain, layer, letter, moved)) = far(next).find(|(chain, ..)| !left.contains_key(chain)) {
+            let value = match values.get(&chain) {
+                Some((before, value)) => {
+                    value - i64::from((layer + counters::COPIES_FAR - before) % counters::COPIES_FAR)
+                }
+                None => i64::from(dfa.chains[chain as usize].length),
+            };
+            match value {
+                0 => next = moved,
+                -1 => {
+                    next =
+                        dfa.moves.of(moved).iter().find(|m| m.0 == counters::top_of(letter)).expect("a layer below").1
+                }
+                _ => _ = left.insert(chain, (layer, value)),
+            }
+        }
+        (q, values) = (next, left);
+    }
+    dfa.candidates(q).to_vec()
+}
+
+fn count(exprs: &[Expr]) -> Result<LexerDfa, LexerError> {
+    let terminals: Vec<Terminal> =
+        exprs.iter().enumerate().map(|(i, e)| terminal(&format!("T{i}"), e.clone(), 0, false)).collect();
+    let members: Vec<TerminalId> = (0..exprs.len() as u32).collect();
+    LexerDfa::counted(&terminals, &members, false, &LexerLimits::default(), &Counting::default())
+}
+
+#[test]
+fn many_copies_are_counted() {
+    let quoted = |expr: Expr| Expr::Cat(vec![lit("\""), expr, lit("\"")]);
+    let (word, blank) = (class('a', 'z'), lit(" "));
+    let words = Expr::Cat(vec![repeat(word.clone(), 1, None), repeat(blank.clone(), 1, None)]);
+    let words = Expr::Cat(vec![repeat(words, 0, Some(4_900)), repeat(word.clone(), 1, None)]);
+    let any = repeat(Expr::Alt(vec![word.clone(), blank]), 0, Some(50_000));
+    for (expr, chains) in [
+        (quoted(repeat(word.clone(), 0, Some(100_000))), 1),
+        (quoted(repeat(word.clone(), 500, Some(100_000))), 2),
+        (quoted(repeat(Expr::JsonClass(vec![(0, 0x10FFFF)]), 129, None)), 1),
+        (quoted(Expr::And(vec![words, any])), 2),
+        (repeat(Expr::Cat(vec![repeat(lit("ab"), 20, Some(3_000)), lit("c")]), 30, Some(7_000)), 4),
+        (
+            repeat(Expr::Alt(vec![Expr::Cat(vec![lit("a"), repeat(lit("b"), 0, Some(1))]), lit("c")]), 12, Some(3_000)),
+            2,
+        ),
+    ] {
+        let dfa = count(std::slice::from_ref(&expr)).unwrap();
+        assert_eq!(dfa.chains.len(), chains, "{expr:?}");
+        assert!(dfa.state_count() < 2_000, "{expr:?}: {} states", dfa.state_count());
+    }
+}
+
+#[test]
+fn what_has_two_counts_is_copied() {
+    for expr in [
+        repeat(Expr::Alt(vec![lit("a"), lit("aa")]), 2, Some(50)),
+        Expr::Cat(vec![repeat(Expr::Alt(vec![lit("a"), lit("b")]), 0, None), repeat(lit("a"), 20, Some(30))]),
+        repeat(Expr::Cat(vec![repeat(lit("a"), 20, Some(30)), repeat(lit("b"), 0, Some(1))]), 1, None),
+    ] {
+        let dfa = count(&[lit("c"), expr.clone()]).unwrap();
+        assert!(dfa.chains.is_empty(), "{expr:?}");
+        assert_eq!(dfa, build(&[lit("c"), expr]).unwrap());
+    }
+}
+
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let pieces: Vec<&[u8]> = vec![
         b"a",
@@ -312,6 +400,23 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn counting_agrees_with_copying(
+        exprs in prop::collection::vec(any_counted_expr(), 1..3),
+        texts in prop::collection::vec(prop::collection::vec((prop::sample::select(b"aabbc".to_vec()), 1..20usize), 1..12), 30),
+    ) {
+        let small = LexerLimits { max_nfa_states: 20_000, max_dfa_states: 5_000, max_subset_elements: 100_000 };
+        let Ok(copied) = build_within(&exprs, &small) else { return Ok(()) };
+        let counted = count(&exprs).unwrap();
+        for text in texts {
+            let text: Vec<u8> = text.into_iter().flat_map(|(byte, times)| std::iter::repeat_n(byte, times)).collect();
+            for end in 0..=text.len() {
+                let text = &text[..end];
+                prop_assert_eq!(accepts_counting(&counted, text), accepts(&copied, text), "{:?}", text);
+            }
+        }
+    }
 
     #[test]
     fn agrees_with_the_definition(
@@ -365,7 +470,7 @@ proptest! {
         let terminals = exprs.iter().enumerate().map(|(i, (e, priority))| terminal(&name(i), e.clone(), *priority, false));
         let terminals: Vec<Terminal> = terminals.filter(|t| !Naive::matches(&t.expr, b"")).collect();
         let rows: Vec<Vec<u64>> = rows.iter().map(|row| vec![row & ((1 << terminals.len()) - 1)]).collect();
-        let (colours, unions) = sharing::colour(&terminals, &rows);
+        let (colours, unions) = sharing::colour(&terminals, &rows, &Counting::none());
         let build = |row: &[u64]| {
             LexerDfa::build(&terminals, &bits::iter(row).collect::<Vec<_>>(), true, &LexerLimits::default()).unwrap()
         };
@@ -474,7 +579,7 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
             set
         });
         let rows: Vec<Vec<u64>> = rows.collect();
-        sharing::colour(&named.collect::<Vec<_>>(), &rows).0
+        sharing::colour(&named.collect::<Vec<_>>(), &rows, &Counting::none()).0
     };
     // Strings are wide. A whole number goes on as one with a fraction; keys do not go on as strings.
     assert_eq!(of(false, &[&[5, 6, 1005], &[4, 5], &[0], &[1], &[2], &[3], &[0, 7]]), [0, 0, 1, 0, 2, 0, 1]);

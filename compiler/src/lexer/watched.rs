@@ -12,9 +12,10 @@
 //! 2. Candidate and live sets hold only terminals that some stack can shift; ignored ones are a flag.
 //! 3. `live` is after trap removal ([`super::separability`]).
 
-use super::DEAD;
+use super::counters::{is_first, stays};
 use super::groups::GroupedDfa;
 use super::models::{Distinct, Model, Models};
+use super::{DEAD, Moves, chain_of, is_far};
 use crate::bits;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -130,14 +131,22 @@ pub struct WatchedLexer {
     pub emissions: Vec<Emission>,
     /// States with watchers.
     pub watched_states: usize,
+    /// Whether each state has watchers.
+    pub watched: Vec<bool>,
+    /// Value from which each chain is counted down.
+    pub chains: Vec<u32>,
+    /// Moves of the states that count, into what is no longer counted.
+    pub(crate) moves: Moves,
 }
 
-/// More states than the engine addresses.
+/// Why there is no watched lexer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooManyStates(
-    /// The limit.
-    pub usize,
-);
+pub enum WatchedError {
+    /// More states than this limit.
+    TooManyStates(usize),
+    /// This chain cannot be counted exactly: its terminal's repeats have to be copied.
+    Uncountable(u32),
+}
 
 impl WatchedLexer {
     /// Number of states.
@@ -238,6 +247,8 @@ pub(super) struct Raw<'a> {
     unwatched: bits::Matrix,
     /// Whether a lexeme cannot go on from each DFA state, so that it is emitted at once.
     is_final: Vec<bool>,
+    /// Moves of the states that count.
+    pub moves: Moves,
 }
 
 /// Groups of the next lexeme, and whether what ended is then ignored.
@@ -248,6 +259,8 @@ type Bits = SmallVec<[u64; 8]>;
 type RawStep = (Goes, SmallVec<[Short; 1]>);
 
 const DEAD_STEP: u32 = 0;
+/// In place of a byte class: a move.
+const MOVE: u16 = u16::MAX;
 /// The empty set of watchers.
 const UNWATCHED: u32 = 0;
 
@@ -345,7 +358,7 @@ impl<'a> Raw<'a> {
         dfa: &'a GroupedDfa,
         facts: &'a TerminalFacts,
         max_states: usize,
-    ) -> Result<Self, TooManyStates> {
+    ) -> Result<Self, WatchedError> {
         let width = bits::words(facts.count + 1);
         let mut cand = bits::Matrix::new(width, dfa.cand_sets.len());
         for (set, terminals) in dfa.cand_sets.iter().enumerate() {
@@ -372,6 +385,7 @@ impl<'a> Raw<'a> {
             is_final: (0..dfa.state_count())
                 .map(|q| dfa.row(q as u32).iter().fold(DEAD, |a, to| a & to) == DEAD)
                 .collect(),
+            moves: Moves::default(),
         };
         raw.watchers.intern(Vec::new());
         raw.unwatched = raw.live_of_dfa();
@@ -411,12 +425,60 @@ impl<'a> Raw<'a> {
                 }
             };
             raw.ends_of.push(list);
+            if !dfa.moves.is_empty() {
+                raw.find_moves(x as u32)?;
+            }
             if raw.states.len() > max_states {
-                return Err(TooManyStates(max_states));
+                return Err(WatchedError::TooManyStates(max_states));
             }
             x += 1;
         }
         Ok(raw)
+    }
+
+    /// Find the moves of a state, each by the one of its DFA state and watchers that counts.
+    fn find_moves(&mut self, x: u32) -> Result<(), WatchedError> {
+        let (q, watchers) = self.states[x as usize];
+        self.check_counters(q, watchers)?;
+        for (letter, (q, watchers)) in self.moves_of(q, watchers) {
+            let to = self.state(q, watchers, (x, MOVE));
+            self.moves.push(x, letter, to);
+        }
+        Ok(())
+    }
+
+    /// Whether each counter has one value in a state: where one of its members counts, no other counts or soon would.
+    fn check_counters(&self, q: u32, watchers: u32) -> Result<(), WatchedError> {
+        let dfa = self.dfa;
+        let watchers = &self.watchers.sets[watchers as usize];
+        let members = || std::iter::once(q).chain(watchers.iter().copied());
+        let letters = members().flat_map(|q| dfa.moves.of(q)).map(|&(letter, _)| letter);
+        for chain in letters.filter(|&letter| is_far(letter)).map(chain_of) {
+            let takes_part =
+                |q: &u32| dfa.moves.of(*q).iter().any(|&(letter, _)| chain_of(letter) == chain && !is_first(letter));
+            if members().filter(takes_part).count() > 1 {
+                return Err(WatchedError::Uncountable(chain));
+            }
+        }
+        Ok(())
+    }
+
+    /// The moves of a DFA state with watchers.
+    fn moves_of(&mut self, q: u32, watchers: u32) -> Vec<(u32, (u32, u32))> {
+        let dfa = self.dfa;
+        if dfa.moves.is_empty() {
+            return Vec::new();
+        }
+        let going = |q: u32| dfa.moves.of(q).iter().filter(|(letter, _)| !stays(*letter));
+        let mut moves: Vec<_> = going(q).map(|&(letter, to)| (letter, (to, watchers))).collect();
+        let set = self.watchers.sets[watchers as usize].clone();
+        for &watcher in &*set {
+            for &(letter, to) in going(watcher) {
+                let others = set.iter().copied().filter(|&w| w != watcher);
+                moves.push((letter, (q, self.watchers.intern(others.chain([to]).collect()))));
+            }
+        }
+        moves
     }
 
     fn state(&mut self, q: u32, watchers: u32, from: (u32, u16)) -> u32 {
@@ -466,6 +528,7 @@ impl<'a> Raw<'a> {
                     edges.push((q as u32, to));
                 }
             }
+            edges.extend(self.dfa.moves.of(q as u32).iter().map(|&(_, to)| (q as u32, to)));
         }
         propagate(own, edges)
     }
@@ -649,6 +712,14 @@ impl<'a> Raw<'a> {
                     }
                     edges.push((done as u32, id));
                 }
+                for (_, pair) in self.moves_of(q, watchers) {
+                    let next = pairs.len() as u32;
+                    let id = *ids.entry(pair).or_insert(next);
+                    if id == next {
+                        pairs.push(pair);
+                    }
+                    edges.push((done as u32, id));
+                }
             }
             done += 1;
         }
@@ -732,6 +803,11 @@ impl<'a> Raw<'a> {
         let mut text = Vec::new();
         while x != 0 {
             let (from, class) = self.met[x as usize];
+            if class == MOVE {
+                text.extend(b"...");
+                x = from;
+                continue;
+            }
             let bytes = (0..=255u8).filter(|&b| u16::from(self.dfa.byte_class[b as usize]) == class);
             match bytes.min_by_key(|b| (!b.is_ascii_graphic(), *b)) {
                 Some(byte) => text.push(byte),
@@ -769,6 +845,9 @@ impl<'a> Raw<'a> {
                 sets: TermSets::default(),
                 emissions: Vec::new(),
                 watched_states: 0,
+                watched: Vec::new(),
+                chains: self.dfa.chains.iter().map(|chain| chain.length).collect(),
+                moves: Moves::default(),
             },
             raw: &self,
             live,
@@ -790,6 +869,7 @@ impl<'a> Raw<'a> {
         let mut emissions_of: FxHashMap<(u32, u32), SmallVec<[u32; 1]>> = FxHashMap::default();
         while let Some(x) = finish.order.pop_front() {
             crate::control::check();
+            let live_of = live;
             let live = &live[x as usize];
             let emitted: Bits = self.cand_of(x).iter().zip(live).map(|(c, l)| c & l).collect();
             for &step in &self.inside[self.inside_start[x as usize]..self.inside_start[x as usize + 1]] {
@@ -820,6 +900,12 @@ impl<'a> Raw<'a> {
             out.live.push(pending);
             out.group.push(group);
             out.watched_states += usize::from(watchers != UNWATCHED);
+            out.watched.push(watchers != UNWATCHED);
+            for &(letter, to) in self.moves.of(x).iter().filter(|m| !bits::is_empty(&live_of[m.1 as usize])) {
+                let (from, to) = (finish.number[x as usize], finish.state(to));
+                finish.out.moves.push(from, letter, to);
+            }
+            let out = &mut finish.out;
             if self.is_start(x) && watchers == UNWATCHED {
                 out.starts[group as usize] = finish.number[x as usize];
             }

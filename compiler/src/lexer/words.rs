@@ -16,6 +16,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
+use super::counters::Moves;
 use super::determinize::{Dfa, Overflow};
 use super::minimize::{merge_classes, renumber};
 use super::{DEAD, LexerLimits};
@@ -187,7 +188,7 @@ impl Trie {
         std::iter::successors(next(self.nodes[node as usize].child), move |&c| next(self.nodes[c as usize].sibling))
     }
 
-    /// The minimal automaton of the patterns, which `patterns` is of, and the words. `candidates` unites what a state of
+    /// The minimal automaton of the patterns, which `patterns` is of and which counts nothing, and the words. `candidates` unites what a state of
     /// `patterns` accepts with terminals.
     pub(super) fn join(
         &self,
@@ -223,8 +224,13 @@ impl Trie {
                 }
             };
         }
-        let dfa =
-            Dfa { byte_class: classes.byte_class, class_count: classes.count, next: joined.next, cand: joined.cand };
+        let dfa = Dfa {
+            byte_class: classes.byte_class,
+            class_count: classes.count,
+            next: joined.next,
+            cand: joined.cand,
+            moves: Moves::default(),
+        };
         Ok(renumber(&merge_classes(dfa), 0))
     }
 

@@ -8,13 +8,18 @@ use dwa_runtime::{Compiled, Matcher, MatcherError, Opened, Vocab};
 use std::sync::Arc;
 
 /// Name, grammar and texts to decode of each artifact. `groups` is lexed by context; `watchers` needs backtracking; `tokens`
-/// names ids.
-pub const GRAMMARS: [(&str, &str, &[&[u8]]); 4] = [
+/// names ids; `counters` counts.
+pub const GRAMMARS: [(&str, &str, &[&[u8]]); 5] = [
     ("ambiguous", include_str!("ambiguous.json"), &[b"xxyxx", b"xxxxxxxxxxxxxxxx"]),
+    ("counters", include_str!("counters.json"), &[COUNTED, b"aaaaa = \"xxb1xx\";bbbbbb=\"x"]),
     ("groups", include_str!("groups.json"), &[b"a {b {{ cd }} {{e}}", b"{{{"]),
     ("tokens", include_str!("tokens.json"), &[b"ab c = d;", b"a = b c;de = f;"]),
     ("watchers", include_str!("watchers.json"), &[b"a = 1e5 + /* c */(b);b=(x) ;", b"a=(((((((((("]),
 ];
+
+/// A text on which counters run out.
+const COUNTED: &[u8] =
+    b"abababababababababababababababababababababababababababababab = \"xb1xb1xb1xb1xb1xb1xb1xb1xb1xb1xb1xb1xb1x\";";
 
 const HEADER: usize = 128;
 const ENTRY: usize = 56;
@@ -29,7 +34,7 @@ pub fn vocab() -> Arc<Vocab> {
 
 /// The artifact of a grammar. Without `shared`, every lexer state has tokens of its own only.
 pub fn build(grammar: &str, vocab: &Arc<Vocab>, shared: bool) -> Vec<u8> {
-    let mut config = Config::default();
+    let mut config = Config { copied_states: 0, ..Config::default() };
     if !shared {
         (config.shared_tokens, config.min_agreement) = (0, 0);
     }

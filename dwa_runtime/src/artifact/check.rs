@@ -12,6 +12,8 @@ const MAX_VERDICTS: u32 = 1 << 20;
 const MAX_SYMBOLS: u32 = 1 << 15;
 /// Alternatives of an entry of the watched lexer; bounds the branches that a byte can make of one.
 const MAX_ALTERNATIVES: usize = 1 << 14;
+/// Counters of a far state.
+const MAX_COUNTERS: usize = 4;
 /// Memory that loading may allocate beside the file, as a multiple of the file's size, and at least this much.
 const LOAD_FACTOR: usize = 64;
 const LOAD_BYTES: usize = 64 << 20;
@@ -131,8 +133,9 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     let alternatives = t.entry_next.len();
     let entries = s("entry_start").starts(&t.entry_start, alternatives)?;
     s("entry_start").lists(&t.entry_start, MAX_ALTERNATIVES)?;
-    s("lexer_rows").ids(&t.lexer_rows, states + entries, true)?;
-    s("lexer_patch_step").ids(&t.lexer_patch_step, states + entries, true)?;
+    let ids = check_far(t, meta, states)?;
+    s("lexer_rows").ids(&t.lexer_rows, ids + entries, true)?;
+    s("lexer_patch_step").ids(&t.lexer_patch_step, ids + entries, true)?;
     s("entry_emit").len(t.entry_emit.len(), alternatives)?;
     s("entry_emit2").len(t.entry_emit2.len(), alternatives)?;
     let changes = t.change_set.len();
@@ -145,12 +148,47 @@ fn check_lexer(t: &Tables, meta: &Meta, sets: usize) -> Result<usize, ArtifactEr
     s("change_groups").ids(&t.change_groups, t.group_sets.len() / width, true)?;
     s("entry_emit").ids(&t.entry_emit, changes, true)?;
     s("entry_emit2").ids(&t.entry_emit2, changes, true)?;
-    s("entry_next").ids(&t.entry_next, states, false)?;
+    s("entry_next").ids(&t.entry_next, ids, false)?;
     s("lexer_cand").len(t.lexer_cand.len(), states)?;
     s("lexer_cand").ids(&t.lexer_cand, sets, true)?;
     s("lexer_live").len(t.lexer_live.len(), states)?;
     s("lexer_live").ids(&t.lexer_live, sets, true)?;
     Ok(states)
+}
+
+/// The far states, and the ids that they stand for; returns the number of states and ids.
+fn check_far(t: &Tables, meta: &Meta, states: usize) -> Result<usize, ArtifactError> {
+    let s = Section;
+    let (far, ids) = (t.far_state.len(), meta.lexer_ids as usize);
+    s("far_state").ids(&t.far_state, states, false)?;
+    s("far_first").len(t.far_first.len(), far + 1)?;
+    let ends = (t.far_first[0] as usize, t.far_first[far] as usize);
+    if ends != (states, ids) || ids > MAX_COUNT || t.far_first.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return s("far_first").fail("ids are not ascending from the number of states to that of all ids");
+    }
+    let counters = t.far_chain.len();
+    let counting = s("far_counters").starts(&t.far_counters, counters)?;
+    s("far_counters").len(counting, far)?;
+    s("far_counters").lists(&t.far_counters, MAX_COUNTERS)?;
+    s("far_chain").ids(&t.far_chain, t.chain_length.len(), false)?;
+    s("far_layer").len(t.far_layer.len(), counters)?;
+    s("far_down").len(t.far_down.len(), counters)?;
+    for i in 0..far {
+        let list = t.far_counters.list(i as u32);
+        let lengths = list.clone().map(|c| t.chain_length[t.far_chain.get(c) as usize] as usize);
+        if lengths.fold(1usize, usize::saturating_mul) != (t.far_first[i + 1] - t.far_first[i]) as usize {
+            return s("far_first").fail(format!("far state {i} has not as many ids as its counters have values"));
+        }
+        // Counters run out one after the other, so that stepping ends.
+        for down in list.clone().map(|c| t.far_down[c] as usize) {
+            let next = t.far_first.partition_point(|&first| first as usize <= down);
+            let left = if down < states { 0 } else { t.far_counters.list(next as u32 - 1).len() };
+            if down >= ids || left >= list.len() {
+                return s("far_down").fail(format!("a counter of far state {i} does not run out"));
+            }
+        }
+    }
+    Ok(ids)
 }
 
 fn check_lr(t: &Tables, meta: &Meta) -> Result<usize, ArtifactError> {
