@@ -8,7 +8,7 @@
 //! states first, makes it minimal: the same automaton that the long way leads to.
 //!
 //! Trie nodes branch by classes of bytes that no word tells apart. A word in which some byte set is a union of several
-//! classes is left among the patterns.
+//! classes is left among the patterns; so are all words of a lexer that counts (`counters`).
 
 use std::hash::Hasher;
 use std::ops::Range;
@@ -188,8 +188,8 @@ impl Trie {
         std::iter::successors(next(self.nodes[node as usize].child), move |&c| next(self.nodes[c as usize].sibling))
     }
 
-    /// The minimal automaton of the patterns, which `patterns` is of and which counts nothing, and the words. `candidates` unites what a state of
-    /// `patterns` accepts with terminals.
+    /// The minimal automaton of the words and of the patterns whose minimal automaton is `patterns`, which counts nothing.
+    /// `candidates` unites what a state of `patterns` accepts with terminals.
     pub(super) fn join(
         &self,
         patterns: &Dfa,
