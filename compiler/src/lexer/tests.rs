@@ -280,6 +280,15 @@ fn any_ambiguous_expr() -> impl Strategy<Value = Expr> {
     })
 }
 
+/// Once "a", "aa", "ab" and "ba" are there, nothing leads to the pattern's state after "b" any more.
+#[test]
+fn what_words_replace_keeps_no_classes_apart() {
+    let words = ["a", "aa", "ba", "ab"].map(lit);
+    let dfa = build(&[Expr::Alt([&words[..], &[repeat(lit("b"), 1, Some(2))]].concat())]).unwrap();
+    check_invariants(&dfa);
+    assert_eq!(dfa.class_count, 2);
+}
+
 /// The same with repeats of many copies.
 fn any_counted_expr() -> impl Strategy<Value = Expr> {
     let leaf = prop::sample::select(vec!["a", "b", "ab", "aa", "ba", "c"]).prop_map(lit);

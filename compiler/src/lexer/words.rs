@@ -231,7 +231,8 @@ impl Trie {
             cand: joined.cand,
             moves: Moves::default(),
         };
-        Ok(renumber(&merge_classes(dfa), 0))
+        // Some state of the patterns may have lost all that led to it: it must keep no classes apart.
+        Ok(merge_classes(renumber(&dfa, 0)))
     }
 
     /// All pairs that texts lead to, as long as they begin words, breadth first.
