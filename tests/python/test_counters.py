@@ -77,6 +77,43 @@ def test_counting_and_copying_agree(pattern: str, vocab: _native.Vocab) -> None:
             break
 
 
+BESIDE = {
+    "an ignored one that is never one": (
+        {"A": pat("a{20}b"), "I": pat("b{9}", ignored=True), "R": pat("[ab]{25}", reject=True)},
+        b"b" * 9 + b"a" * 20 + b"b",
+    ),
+    "and that can be one": (
+        {"A": pat("a{14,}b"), "I": pat("b{9,22}", ignored=True), "R": pat("[ab1]{25}", reject=True)},
+        b"b" * 9 + b"a" * 14 + b"b" * 12,
+    ),
+    "a longer match by one": (
+        {"A": pat("a{20}1"), "B": pat("b{12}"), "C": pat("b{12}a{21}")},
+        b"b" * 12 + b"a" * 20 + b"1" + b"b" * 12 + b"a" * 21,
+    ),
+    "no longer match by one": (
+        {"A": pat("a{20}1"), "B": pat("b{12}"), "C": pat("b{12}a{20}")},
+        b"b" * 12 + b"a" * 20 + b"1",
+    ),
+}
+"""Lexemes beside longer matches that count as well, with a text."""
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_counts_of_longer_matches_are_known(name: str) -> None:
+    terminals, text = BESIDE[name]
+    parts = [t for t in terminals if t not in "IR"]
+    ir = grammar({"s": " | ".join([*(f"{t} s" for t in parts), ""])}, terminals).to_json()
+    judged = _native.compile(ir, VOCAB, copied_states=COPIED)
+    for variant, make in variants(ir, VOCAB, copied_states=0, shared_tokens=0, min_agreement=0).items():
+        judge, matcher = _native.Matcher(judged), _native.Matcher(make())
+        for byte in text:
+            assert mask(matcher) == mask(judge), variant
+            taken = judge.accept_bytes(bytes([byte]))
+            assert matcher.accept_bytes(bytes([byte])) == taken, variant
+            if not taken:
+                break
+
+
 def schema(**keywords: Any) -> gg.Grammar:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -160,6 +160,17 @@ impl Moves {
         self.0.get(&state).map_or(&[], |moves| &moves[..])
     }
 
+    /// Where a state leads as its counters end: to the state after the move of a far layer, at 0, and one layer on, at −1.
+    ///
+    /// These are transitions that texts take; the other moves only say what is alike.
+    pub(crate) fn ends(&self, state: u32) -> impl Iterator<Item = u32> + '_ {
+        let far = self.of(state).iter().filter(|(letter, _)| is_far(*letter));
+        far.flat_map(|&(letter, top)| {
+            let below = self.of(top).iter().find(|m| m.0 == top_of(letter)).map(|m| m.1);
+            [Some(top), below].into_iter().flatten()
+        })
+    }
+
     pub(crate) fn insert(&mut self, state: u32, moves: Vec<(u32, u32)>) {
         self.0.insert(state, moves);
     }

@@ -40,10 +40,9 @@ impl Dfa {
         &self.next[q * self.class_count..][..self.class_count]
     }
 
-    /// The targets of state `q`: of its byte classes, then of its moves.
+    /// The targets of state `q`: of its byte classes, then where its counters end.
     pub(super) fn targets(&self, q: usize) -> impl Iterator<Item = u32> + '_ {
-        let moves = self.moves.of(q as u32).iter().map(|&(_, to)| to);
-        self.row(q).iter().copied().chain(moves).filter(|&to| to != DEAD)
+        self.row(q).iter().copied().filter(|&to| to != DEAD).chain(self.moves.ends(q as u32))
     }
 }
 

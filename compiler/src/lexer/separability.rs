@@ -175,7 +175,7 @@ impl<'a> Analysis<'a> {
                     Goes::Ends(..) => ends.push((x, main)),
                 }
             }
-            inside.extend(raw.moves.of(x).iter().map(|&(_, to)| (x, to)));
+            inside.extend(raw.moves.ends(x).map(|to| (x, to)));
         }
         let (far, leaves) = leaves(raw)?;
         let (source_start, sources) = by_target(inside.iter().copied(), n as usize);
@@ -332,7 +332,7 @@ impl<'a> Analysis<'a> {
             raw.inside_of(x).for_each(|(main, _)| start(&mut sets, key, main, &mut edges));
         }
         for x in (0..n).filter(|&x| !raw.is_start(x) && bits::meets(&self.live[x as usize], ignored)) {
-            edges.extend(raw.moves.of(x).iter().map(|&(_, to)| (x, to)));
+            edges.extend(raw.moves.ends(x).map(|to| (x, to)));
             for (main, _) in raw.steps_of(x) {
                 match main {
                     Goes::Dead => {}

@@ -12,7 +12,7 @@
 //! 2. Candidate and live sets hold only terminals that some stack can shift; ignored ones are a flag.
 //! 3. `live` is after trap removal ([`super::separability`]).
 
-use super::counters::{is_first, stays};
+use super::counters::{is_first, stays, top_of};
 use super::groups::GroupedDfa;
 use super::models::{Distinct, Model, Models};
 use super::{DEAD, Moves, chain_of, is_far};
@@ -481,6 +481,16 @@ impl<'a> Raw<'a> {
         moves
     }
 
+    /// As [`Moves::ends`], of a DFA state with watchers.
+    fn ends_of_counters(&mut self, q: u32, watchers: u32) -> Vec<(u32, u32)> {
+        let mut ends = Vec::new();
+        for (letter, top) in self.moves_of(q, watchers).into_iter().filter(|(letter, _)| is_far(*letter)) {
+            let below = self.moves_of(top.0, top.1).into_iter().find(|m| m.0 == top_of(letter));
+            ends.extend([top].into_iter().chain(below.map(|m| m.1)));
+        }
+        ends
+    }
+
     fn state(&mut self, q: u32, watchers: u32, from: (u32, u16)) -> u32 {
         let next = self.states.len() as u32;
         let id = if watchers == UNWATCHED {
@@ -528,7 +538,7 @@ impl<'a> Raw<'a> {
                     edges.push((q as u32, to));
                 }
             }
-            edges.extend(self.dfa.moves.of(q as u32).iter().map(|&(_, to)| (q as u32, to)));
+            edges.extend(self.dfa.moves.ends(q as u32).map(|to| (q as u32, to)));
         }
         propagate(own, edges)
     }
@@ -712,7 +722,7 @@ impl<'a> Raw<'a> {
                     }
                     edges.push((done as u32, id));
                 }
-                for (_, pair) in self.moves_of(q, watchers) {
+                for pair in self.ends_of_counters(q, watchers) {
                     let next = pairs.len() as u32;
                     let id = *ids.entry(pair).or_insert(next);
                     if id == next {
