@@ -51,18 +51,19 @@ impl Front {
         loop {
             match Self::build_counting(source, vocab, config, &counting)? {
                 Ok(front) => return Ok(front),
-                Err(terminal) => counting.copied.insert(terminal),
-            };
+                Err(terminals) => counting.copied.extend(terminals),
+            }
         }
     }
 
-    /// As [`build`](Self::build); or a terminal whose repeats cannot be counted.
+    /// As [`build`](Self::build); or terminals whose repeats are to be copied: one that cannot be counted, or all, if counting
+    /// takes too many states.
     fn build_counting(
         source: &Source,
         vocab: Option<(&Trie, usize)>,
         config: &Config,
         counting: &Counting,
-    ) -> Result<Result<Self, TerminalId>, CompileError> {
+    ) -> Result<Result<Self, Vec<TerminalId>>, CompileError> {
         control::begin("grammar");
         let grammar = Arc::clone(&source.grammar);
         if grammar.terminals.len() > MAX_TERMINALS {
@@ -87,7 +88,7 @@ impl Front {
 
         control::begin("lexer");
         let follow: Vec<Vec<u64>> = (0..grammar.terminals.len() as u32).map(|t| follow.after(t).to_vec()).collect();
-        let watched = |groups: Groups, dfa: GroupedDfa| -> Result<Result<_, TerminalId>, CompileError> {
+        let watched = |groups: Groups, dfa: GroupedDfa| -> Result<Result<_, Vec<TerminalId>>, CompileError> {
             let facts = facts(&grammar, &table, &groups, follow.clone());
             let (watched, quotient) = parallel::join(
                 table.state_count > LARGE,
@@ -103,7 +104,10 @@ impl Front {
             });
             match unfolded {
                 Ok(((lexer, far), findings)) => Ok(Ok((groups, dfa, facts, (lexer, far), findings, quotient))),
-                Err(WatchedError::Uncountable(chain)) => Ok(Err(dfa.chains[chain as usize].terminal)),
+                Err(WatchedError::Uncountable(chain)) => Ok(Err(vec![dfa.chains[chain as usize].terminal])),
+                Err(WatchedError::TooManyStates(_)) if !dfa.chains.is_empty() => {
+                    Ok(Err(dfa.chains.iter().map(|chain| chain.terminal).collect()))
+                }
                 Err(WatchedError::TooManyStates(limit)) => {
                     Err(CompileError::Limit { stage: "lexer", what: "watched lexer states", limit })
                 }
@@ -120,14 +124,14 @@ impl Front {
         };
         let mut built = match built {
             Ok(built) => built,
-            Err(terminal) => return Ok(Err(terminal)),
+            Err(terminals) => return Ok(Err(terminals)),
         };
         // In a lexer that rows share, a terminal of one may look inseparable where only the others can be: so nothing is
         // reported of such a lexer.
         if !built.4.reports.is_empty() && built.0.members.len() < built.0.rows {
             built = match contextual(false)? {
                 Ok(built) => built,
-                Err(terminal) => return Ok(Err(terminal)),
+                Err(terminals) => return Ok(Err(terminals)),
             };
         }
         let (groups, dfa, facts, (lexer, far), findings, quotient) = built;
