@@ -5,7 +5,7 @@
 //! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
 use super::counters::of_chain;
-use super::{Chain, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, sharing};
+use super::{Chain, Components, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
 use crate::lr::LrTable;
@@ -33,7 +33,13 @@ impl Groups {
 
     /// Groups of the rows of the states in which a lexeme can start, coloured in state order. If not `shared`, one group for
     /// each distinct row.
-    pub(crate) fn contextual(terminals: &[Terminal], table: &LrTable, shared: bool, counting: &Counting) -> Self {
+    pub(crate) fn contextual(
+        terminals: &[Terminal],
+        table: &LrTable,
+        shared: bool,
+        counting: &Counting,
+        known: &Components,
+    ) -> Self {
         let everywhere: Vec<u32> = (0..terminals.len() as u32)
             .filter(|&t| terminals[t as usize].ignored || terminals[t as usize].reject)
             .collect();
@@ -60,7 +66,7 @@ impl Groups {
         }
         let count = rows.len();
         if shared {
-            let (colours, unions) = sharing::colour(terminals, &rows, counting);
+            let (colours, unions) = sharing::colour(terminals, &rows, counting, known);
             of_state.iter_mut().for_each(|row| *row = colours[*row as usize]);
             rows = unions;
         }
@@ -103,8 +109,9 @@ impl GroupedDfa {
         symbols: &Symbols,
         limits: &LexerLimits,
         counting: &Counting,
+        known: &Components,
     ) -> Result<Self, LexerError> {
-        Self::build(terminals, &[(0..terminals.len() as u32).collect()], symbols, limits, counting)
+        Self::build(terminals, &[(0..terminals.len() as u32).collect()], symbols, limits, counting, known)
     }
 
     /// The lexers of the rows, `shared` where that is exact. Where shared ones grow large, each distinct row has its own.
@@ -118,18 +125,19 @@ impl GroupedDfa {
         shared: bool,
         limits: &LexerLimits,
         counting: &Counting,
+        known: &Components,
     ) -> Result<(Groups, Self), LexerError> {
         let small = LexerLimits {
             max_dfa_states: limits.max_dfa_states / 16,
             max_subset_elements: limits.max_subset_elements / 16,
             ..limits.clone()
         };
-        let groups = Groups::contextual(terminals, table, shared, counting);
-        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting) {
+        let groups = Groups::contextual(terminals, table, shared, counting, known);
+        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting, known) {
             return Ok((groups, dfa));
         }
-        let groups = if shared { Groups::contextual(terminals, table, false, counting) } else { groups };
-        let dfa = Self::build(terminals, &groups.members, symbols, limits, counting)?;
+        let groups = if shared { Groups::contextual(terminals, table, false, counting, known) } else { groups };
+        let dfa = Self::build(terminals, &groups.members, symbols, limits, counting, known)?;
         Ok((groups, dfa))
     }
 
@@ -140,10 +148,11 @@ impl GroupedDfa {
         symbols: &Symbols,
         limits: &LexerLimits,
         counting: &Counting,
+        known: &Components,
     ) -> Result<Self, LexerError> {
         let left = AtomicUsize::new(limits.max_dfa_states);
         let parts = parallel::map(groups, |members| {
-            let part = LexerDfa::counted(terminals, members, true, limits, counting)?;
+            let part = LexerDfa::counted(terminals, members, true, limits, counting, known)?;
             let states = part.state_count();
             match left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(states)) {
                 Ok(_) => Ok(part),

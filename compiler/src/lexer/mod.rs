@@ -22,6 +22,7 @@
 //! cuts off. Bounded repeats of few copies are copied, those of many are counted (`counters`).
 
 mod boolean;
+mod components;
 mod counters;
 mod cuts;
 mod determinize;
@@ -41,6 +42,8 @@ mod utf8;
 mod watched;
 mod words;
 
+pub(crate) use components::Components;
+use components::{Pattern, Rules};
 pub use counters::{Chain, Counting};
 pub(crate) use counters::{Moves, chain_of, is_far};
 pub use cuts::Cut;
@@ -58,17 +61,15 @@ pub use watched::{
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 
-use crate::grammar::ir::{Expr, Terminal, TerminalId};
-use determinize::{Dfa, Overflow, determinize};
-use minimize::minimize;
-use nfa::Builder;
+use crate::grammar::ir::{Terminal, TerminalId};
+use determinize::{Dfa, Overflow};
 use words::Words;
 
 /// The transition that is not there.
 pub const DEAD: u32 = u32::MAX;
 
 /// How large the automata of one lexer may grow before the build gives up with a [`LexerError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LexerLimits {
     /// NFA states, of all terminals together. Default 4,000,000, some 100 MB.
     pub max_nfa_states: usize,
@@ -241,26 +242,29 @@ impl LexerDfa {
         resolve_ranks: bool,
         limits: &LexerLimits,
     ) -> Result<Self, LexerError> {
-        Self::build_once(terminals, members, resolve_ranks, limits, &Counting::none(), true)
+        let rules = Rules { terminals, resolve_ranks, limits, counting: &Counting::none() };
+        Self::build_once(&rules, members, &Components::default(), true)
     }
 
-    /// As [`build`](Self::build), with repeats counted where that is exact.
+    /// As [`build`](Self::build), with repeats counted where that is exact, and of components that are known.
     ///
     /// # Errors
     /// As there.
     ///
     /// # Panics
     /// As there.
-    pub fn counted(
+    pub(crate) fn counted(
         terminals: &[Terminal],
         members: &[TerminalId],
         resolve_ranks: bool,
         limits: &LexerLimits,
         counting: &Counting,
+        known: &Components,
     ) -> Result<Self, LexerError> {
         let mut counting = counting.clone();
         loop {
-            match Self::build_once(terminals, members, resolve_ranks, limits, &counting, true) {
+            let rules = Rules { terminals, resolve_ranks, limits, counting: &counting };
+            match Self::build_once(&rules, members, known, true) {
                 Err(LexerError::Uncountable { terminal }) => counting.copied.insert(terminal),
                 result => return result,
             };
@@ -268,72 +272,49 @@ impl LexerDfa {
     }
 
     fn build_once(
-        terminals: &[Terminal],
+        rules: &Rules,
         members: &[TerminalId],
-        resolve_ranks: bool,
-        limits: &LexerLimits,
-        counting: &Counting,
+        known: &Components,
         take_words: bool,
     ) -> Result<Self, LexerError> {
+        let Rules { terminals, limits, .. } = *rules;
         let mut members = members.to_vec();
         members.sort_unstable();
         members.dedup();
         members.retain(|&t| !terminals[t as usize].expr.is_token());
         let mut words = Words::new(limits);
-        let mut patterns: Vec<(TerminalId, Vec<&Expr>)> = Vec::with_capacity(members.len());
+        let mut patterns: Vec<Pattern> = Vec::with_capacity(members.len());
         for &id in &members {
-            let mut rest = Vec::new();
-            match take_words {
-                true => words.take(id, &terminals[id as usize].expr, &mut rest),
-                false => rest.push(&terminals[id as usize].expr),
+            let mut parts = Vec::new();
+            if take_words {
+                words.take(id, &terminals[id as usize].expr, &mut parts);
             }
-            patterns.push((id, rest));
+            patterns.push(Pattern { id, parts, whole: false });
         }
         let with_words = words.terminals();
-        let mut builder = Builder::new(limits, counting);
         let (trie, left) = words.trie();
-
         for (id, expr) in left {
-            let at = patterns.partition_point(|(other, _)| *other < id);
-            patterns[at].1.push(expr);
+            let at = patterns.partition_point(|pattern| pattern.id < id);
+            patterns[at].parts.push(expr);
         }
-        let mut entries = Vec::with_capacity(members.len());
-        for (id, rest) in patterns {
-            let Terminal { name, expr, .. } = &terminals[id as usize];
-            if with_words.binary_search(&id).is_err() {
-                entries.push(builder.terminal(name, expr, id)?);
-                continue;
-            }
-            for part in rest {
-                entries.extend(builder.alternative(name, part, id)?);
-            }
+        for pattern in patterns.iter_mut().filter(|pattern| with_words.binary_search(&pattern.id).is_err()) {
+            (pattern.parts, pattern.whole) = (vec![&terminals[pattern.id as usize].expr], true);
         }
-        if !trie.is_empty() && builder.counts() {
-            // States inside of words would have to move, too: subset construction sees to that.
-            return Self::build_once(terminals, &members, resolve_ranks, limits, counting, false);
-        }
-        let (nfa, start, chains) = builder.finish(entries);
-
+        patterns.retain(|pattern| !pattern.parts.is_empty());
         let mut sets = CandidateSets::default();
-        let best = |accepting: &[TerminalId]| -> Box<[TerminalId]> {
-            let top = accepting.iter().map(|&t| terminals[t as usize].rank()).max();
-            let keep = |t: &TerminalId| !resolve_ranks || Some(terminals[*t as usize].rank()) == top;
-            accepting.iter().copied().filter(keep).collect()
-        };
-        let overflow = |overflow| match overflow {
-            Overflow::Counter(chain) => LexerError::Uncountable { terminal: chains[chain as usize].terminal },
-            overflow => LexerError::overflow(overflow, None),
-        };
-        let dfa = determinize(&nfa, start, limits, |accepting| sets.intern(best(accepting))).map_err(overflow)?;
-        let mut dfa = minimize(dfa);
-
+        let (mut dfa, chains) = known.automaton(patterns, rules, &mut sets)?;
+        if !trie.is_empty() && !chains.is_empty() {
+            // States inside of words would have to move, too: subset construction sees to that.
+            return Self::build_once(rules, &members, known, false);
+        }
         if !trie.is_empty() {
             let unite = |set: u32, words: &[TerminalId]| {
                 let mut all = [&sets.sets[set as usize][..], words].concat();
                 all.sort_unstable();
                 all.dedup();
-                sets.intern(best(&all))
+                sets.intern(rules.best(&all))
             };
+            let overflow = |overflow| LexerError::overflow(overflow, None);
             dfa = trie.join(&dfa, limits, unite).map_err(overflow)?;
         }
         Ok(Self::from_dfa(dfa, &sets, chains))

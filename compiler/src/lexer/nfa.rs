@@ -271,11 +271,6 @@ impl<'a> Builder<'a> {
         Self { nfa, limits, terminal: "", id: 0, products: 0, counting, counted, classes }
     }
 
-    /// Emit a terminal and return the state where it begins.
-    pub(super) fn terminal(&mut self, name: &'a str, expr: &'a Expr, id: TerminalId) -> Result<u32, LexerError> {
-        self.alternative(name, expr, id)?.ok_or_else(|| LexerError::EmptyLanguage { terminal: name.to_owned() })
-    }
-
     /// Emit one of a terminal's alternatives, if it matches anything, and return the state where it begins.
     pub(super) fn alternative(
         &mut self,
@@ -290,11 +285,6 @@ impl<'a> Builder<'a> {
         }
         let accept = self.nfa.push(State::Accept(id));
         self.emit(&node, accept).map(Some)
-    }
-
-    /// Whether some repeat is counted.
-    pub(super) fn counts(&self) -> bool {
-        !self.counted.is_empty()
     }
 
     /// The NFA, its start, from which all terminals begin, and the repeats that are counted.

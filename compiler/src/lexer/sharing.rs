@@ -20,7 +20,7 @@
 //! counters allow is not looked at, which can only keep more apart; two that count are kept apart at once, since a lexer of
 //! both would have states for all pairs of their counts.
 
-use super::{Counting, DEAD, LexerDfa, LexerLimits};
+use super::{Components, Counting, DEAD, LexerDfa, LexerLimits};
 use crate::bits;
 use crate::grammar::ir::{Expr, Terminal, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,12 +39,17 @@ const LIMITS: LexerLimits =
 const MAX_WORK: usize = 20_000_000;
 
 /// Give each row the first colour whose rows it can share a lexer with: the colour of each row, the terminals of each.
-pub(super) fn colour(terminals: &[Terminal], rows: &[Vec<u64>], counting: &Counting) -> (Vec<u32>, Vec<Vec<u64>>) {
+pub(super) fn colour(
+    terminals: &[Terminal],
+    rows: &[Vec<u64>],
+    counting: &Counting,
+    known: &Components,
+) -> (Vec<u32>, Vec<Vec<u64>>) {
     let mut used = vec![0; rows.first().map_or(0, Vec::len)];
     for row in rows {
         bits::unite(&mut used, row);
     }
-    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used, counting);
+    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used, counting, known);
     let mut ignored = vec![0; used.len()];
     bits::iter(&used).filter(|&t| terminals[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
     let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
@@ -107,6 +112,7 @@ impl Automaton {
 struct Pairs<'t> {
     terminals: &'t [Terminal],
     counting: &'t Counting,
+    known: &'t Components,
     /// For each terminal those that a row with it must not meet outside of it.
     disturbs: Vec<Vec<TerminalId>>,
     /// Terminals that are wide, or too large to look at.
@@ -115,9 +121,9 @@ struct Pairs<'t> {
 }
 
 impl<'t> Pairs<'t> {
-    fn of(terminals: &'t [Terminal], used: &[u64], counting: &'t Counting) -> Self {
+    fn of(terminals: &'t [Terminal], used: &[u64], counting: &'t Counting, known: &'t Components) -> Self {
         let (disturbs, wide) = (vec![Vec::new(); terminals.len()], vec![0; used.len()]);
-        let mut pairs = Pairs { terminals, counting, disturbs, wide, work: MAX_WORK };
+        let mut pairs = Pairs { terminals, counting, known, disturbs, wide, work: MAX_WORK };
         let mut words: Vec<(TerminalId, Vec<u8>)> = Vec::new();
         let mut automata: Vec<Automaton> = Vec::new();
         // One token is the beginning of no other terminal, and token terminals have no ranks: they disturb nothing.
@@ -145,7 +151,7 @@ impl<'t> Pairs<'t> {
 
     fn automaton(&mut self, id: TerminalId) -> Option<Automaton> {
         let dfa = if self.work > 0 {
-            LexerDfa::counted(self.terminals, &[id], false, &LIMITS, self.counting).ok()?
+            LexerDfa::counted(self.terminals, &[id], false, &LIMITS, self.counting, self.known).ok()?
         } else {
             return None;
         };

@@ -337,7 +337,14 @@ fn count(exprs: &[Expr]) -> Result<LexerDfa, LexerError> {
     let terminals: Vec<Terminal> =
         exprs.iter().enumerate().map(|(i, e)| terminal(&format!("T{i}"), e.clone(), 0, false)).collect();
     let members: Vec<TerminalId> = (0..exprs.len() as u32).collect();
-    LexerDfa::counted(&terminals, &members, false, &LexerLimits::default(), &Counting::default())
+    LexerDfa::counted(
+        &terminals,
+        &members,
+        false,
+        &LexerLimits::default(),
+        &Counting::default(),
+        &Components::default(),
+    )
 }
 
 #[test]
@@ -479,7 +486,7 @@ proptest! {
         let terminals = exprs.iter().enumerate().map(|(i, (e, priority))| terminal(&name(i), e.clone(), *priority, false));
         let terminals: Vec<Terminal> = terminals.filter(|t| !Naive::matches(&t.expr, b"")).collect();
         let rows: Vec<Vec<u64>> = rows.iter().map(|row| vec![row & ((1 << terminals.len()) - 1)]).collect();
-        let (colours, unions) = sharing::colour(&terminals, &rows, &Counting::none());
+        let (colours, unions) = sharing::colour(&terminals, &rows, &Counting::none(), &Components::default());
         let build = |row: &[u64]| {
             LexerDfa::build(&terminals, &bits::iter(row).collect::<Vec<_>>(), true, &LexerLimits::default()).unwrap()
         };
@@ -588,7 +595,7 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
             set
         });
         let rows: Vec<Vec<u64>> = rows.collect();
-        sharing::colour(&named.collect::<Vec<_>>(), &rows, &Counting::none()).0
+        sharing::colour(&named.collect::<Vec<_>>(), &rows, &Counting::none(), &Components::default()).0
     };
     // Strings are wide. A whole number goes on as one with a fraction; keys do not go on as strings.
     assert_eq!(of(false, &[&[5, 6, 1005], &[4, 5], &[0], &[1], &[2], &[3], &[0, 7]]), [0, 0, 1, 0, 2, 0, 1]);

@@ -113,6 +113,7 @@ pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Named), VocabError> {
         ids: sections.next()?,
         id_start: sections.next()?,
         known: KnownSets::default(),
+        components: crate::lexer::Components::default(),
     };
     if (header.vocab, header.vocab_size) != (*vocab.fingerprint(), vocab.size() as u64) {
         return Err(saved("has another fingerprint than its header says".into()));

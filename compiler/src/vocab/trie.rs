@@ -4,6 +4,7 @@
 //! Nodes are numbered in preorder, so a subtree is an interval too and a walk is a loop that can skip.
 
 use super::utf8;
+use crate::lexer::Components;
 use dwa_runtime::Vocab;
 use dwa_runtime::artifact::Array;
 use dwa_runtime::supply::TokenSet;
@@ -67,6 +68,8 @@ pub struct Trie {
     pub id_start: Array<u32>,
     /// Large sets of tokens that grammars asked for.
     pub(crate) known: KnownSets,
+    /// Automata that lexers have in common.
+    pub(crate) components: Components,
 }
 
 impl Trie {
@@ -114,6 +117,7 @@ impl Trie {
             ids: ids.into(),
             id_start: id_start.into(),
             known: KnownSets::default(),
+            components: Components::default(),
         }
     }
 

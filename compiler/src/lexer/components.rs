@@ -1,0 +1,308 @@
+//! Terminals that may begin alike are built together; what was built is remembered.
+//!
+//! Terminals that share no first byte have nothing in common but the start. So the patterns of a lexer fall into
+//! *components*, and its automaton is that of each component behind one start. It is minimal if theirs are: from states of
+//! different components different terminals are accepted. White space, strings, and numbers are components of most JSON
+//! Schemas, in several groups of each, and make up most of their states: [`Components`] builds them once.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::counters::{Chain, Counting, Moves, of_chain};
+use super::determinize::{Dfa, Overflow, determinize};
+use super::minimize::{minimize, renumber};
+use super::nfa::Builder;
+use super::{CandidateSets, DEAD, LexerError, LexerLimits};
+use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, Terminal, TerminalId};
+use crate::vocab::ByteSet;
+
+const ALL: ByteSet = [u64::MAX; 4];
+
+/// What is not a word of a terminal.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern<'a> {
+    pub id: TerminalId,
+    /// Alternatives.
+    pub parts: Vec<&'a Expr>,
+    /// Whether they are all there is, so that one of them must match something.
+    pub whole: bool,
+}
+
+/// How the lexers of a grammar are built, wherever their patterns come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub terminals: &'a [Terminal],
+    /// Whether a state keeps only the accepting terminals of the highest rank.
+    pub resolve_ranks: bool,
+    pub limits: &'a LexerLimits,
+    pub counting: &'a Counting,
+}
+
+impl Rules<'_> {
+    /// Of sorted terminals that accept the same, those that count.
+    pub fn best(&self, accepting: &[TerminalId]) -> Box<[TerminalId]> {
+        let rank = |t: &TerminalId| self.terminals[*t as usize].rank();
+        let top = accepting.iter().map(rank).max();
+        accepting.iter().copied().filter(|t| !self.resolve_ranks || Some(rank(t)) == top).collect()
+    }
+}
+
+/// The minimal automaton of a component.
+#[derive(Debug)]
+struct Component {
+    members: Vec<TerminalId>,
+    dfa: Dfa,
+    sets: Vec<Box<[TerminalId]>>,
+    chains: Vec<Chain>,
+}
+
+/// All that a component depends on, terminals aside.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    members: Vec<KeyMember>,
+    resolve_ranks: bool,
+    limits: LexerLimits,
+    copied_states: u64,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct KeyMember {
+    parts: Vec<Expr>,
+    whole: bool,
+    rank: (i32, bool),
+    copied: bool,
+}
+
+/// Components that were built. They depend on no vocabulary, but are kept beside one: where grammars are compiled again and
+/// again. When they have grown large they start anew.
+#[derive(Debug, Default)]
+pub struct Components(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    by_hash: FxHashMap<u64, Vec<(Key, Arc<Component>)>>,
+    steps: usize,
+}
+
+impl Components {
+    /// Steps of automata that are kept, of four bytes each.
+    const MOST: usize = 1 << 24;
+
+    fn get(&self, patterns: &[Pattern], rules: &Rules) -> Result<Arc<Component>, LexerError> {
+        let copied = |id| rules.counting.copied.contains(&id);
+        let mut hasher = FxHasher::default();
+        for pattern in patterns {
+            pattern.parts.hash(&mut hasher);
+            rules.terminals[pattern.id as usize].rank().hash(&mut hasher);
+        }
+        let hash = hasher.finish();
+        let is_of = |key: &Key| {
+            let same = |(member, pattern): (&KeyMember, &Pattern)| {
+                member.parts.iter().eq(pattern.parts.iter().copied())
+                    && member.whole == pattern.whole
+                    && member.rank == rules.terminals[pattern.id as usize].rank()
+                    && member.copied == copied(pattern.id)
+            };
+            key.resolve_ranks == rules.resolve_ranks
+                && key.copied_states == rules.counting.copied_states
+                && key.limits == *rules.limits
+                && key.members.len() == patterns.len()
+                && key.members.iter().zip(patterns).all(same)
+        };
+        let find =
+            |known: &Known| known.by_hash.get(&hash)?.iter().find(|(key, _)| is_of(key)).map(|k| Arc::clone(&k.1));
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(component) = find(&lock()) {
+            return Ok(component);
+        }
+        let component = Arc::new(Component::build(patterns, rules)?);
+        let steps = component.dfa.next.len();
+        if steps < Self::MOST / 16 {
+            let member = |pattern: &Pattern| KeyMember {
+                parts: pattern.parts.iter().map(|&part| part.clone()).collect(),
+                whole: pattern.whole,
+                rank: rules.terminals[pattern.id as usize].rank(),
+                copied: copied(pattern.id),
+            };
+            let key = Key {
+                members: patterns.iter().map(member).collect(),
+                resolve_ranks: rules.resolve_ranks,
+                limits: rules.limits.clone(),
+                copied_states: rules.counting.copied_states,
+            };
+            let mut known = lock();
+            if known.steps + steps > Self::MOST {
+                *known = Known::default();
+            }
+            known.steps += steps;
+            known.by_hash.entry(hash).or_default().push((key, Arc::clone(&component)));
+        }
+        Ok(component)
+    }
+
+    /// The minimal automaton of patterns, ascending by terminal, whose candidates are numbered in `sets`; and what is counted.
+    pub(super) fn automaton(
+        &self,
+        patterns: Vec<Pattern>,
+        rules: &Rules,
+        sets: &mut CandidateSets,
+    ) -> Result<(Dfa, Vec<Chain>), LexerError> {
+        let split = split(patterns);
+        let parts: Vec<Arc<Component>> =
+            split.iter().map(|patterns| self.get(patterns, rules)).collect::<Result<_, _>>()?;
+        let mut starts = vec![DEAD; parts.len()];
+        let (classes, byte_class) = joint_classes(&parts);
+        let k = classes.len();
+        let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
+        let mut chains: Vec<Chain> = Vec::new();
+        for (i, (part, patterns)) in parts.iter().zip(&split).enumerate() {
+            let id = |old: TerminalId| patterns[part.members.partition_point(|&member| member < old)].id;
+            let set_ids: Vec<u32> =
+                part.sets.iter().map(|set| sets.intern(set.iter().map(|&t| id(t)).collect())).collect();
+            // The start of a component is the start; nothing leads back to it.
+            let offset = out.cand.len() as u32 - 1;
+            starts[i] = offset;
+            let of = |q: u32| if q == DEAD { DEAD } else { q + offset };
+            for q in 0..part.dfa.state_count() {
+                let row = part.dfa.row(q);
+                if q == 0 {
+                    for (to, class) in out.next.iter_mut().zip(&classes) {
+                        *to = (*to).min(of(row[class[i] as usize]));
+                    }
+                } else {
+                    out.next.extend(classes.iter().map(|class| of(row[class[i] as usize])));
+                    out.cand.push(set_ids[part.dfa.cand[q] as usize]);
+                }
+            }
+            for from in part.dfa.moves.states() {
+                for &(letter, to) in part.dfa.moves.of(from) {
+                    out.moves.push(of(from), of_chain(letter, chains.len()), of(to));
+                }
+            }
+            chains.extend(part.chains.iter().map(|chain| Chain { terminal: id(chain.terminal), ..chain.clone() }));
+        }
+        if out.cand.len() > rules.limits.max_dfa_states {
+            return Err(LexerError::overflow(Overflow::States(rules.limits.max_dfa_states), None));
+        }
+        Ok((renumber(&out, 0), chains))
+    }
+}
+
+impl Component {
+    fn build(patterns: &[Pattern], rules: &Rules) -> Result<Self, LexerError> {
+        let mut builder = Builder::new(rules.limits, rules.counting);
+        let mut entries = Vec::with_capacity(patterns.len());
+        for Pattern { id, parts, whole } in patterns {
+            let Terminal { name, .. } = &rules.terminals[*id as usize];
+            let before = entries.len();
+            for &part in parts {
+                entries.extend(builder.alternative(name, part, *id)?);
+            }
+            if *whole && entries.len() == before {
+                return Err(LexerError::EmptyLanguage { terminal: name.clone() });
+            }
+        }
+        let (nfa, start, chains) = builder.finish(entries);
+        let mut sets = CandidateSets::default();
+        let dfa = determinize(&nfa, start, rules.limits, |accepting| sets.intern(rules.best(accepting)));
+        let dfa = dfa.map_err(|overflow| match overflow {
+            Overflow::Counter(chain) => LexerError::Uncountable { terminal: chains[chain as usize].terminal },
+            overflow => LexerError::overflow(overflow, None),
+        })?;
+        Ok(Self { members: patterns.iter().map(|p| p.id).collect(), dfa: minimize(dfa), sets: sets.sets, chains })
+    }
+}
+
+/// The components of patterns, in the order of their first terminals.
+fn split(patterns: Vec<Pattern>) -> Vec<Vec<Pattern>> {
+    let mut components: Vec<(ByteSet, Vec<Pattern>)> = Vec::new();
+    for pattern in patterns {
+        let mut first = pattern.parts.iter().map(|part| first_bytes(part, 0).0).fold([0; 4], united);
+        // Before what matches nothing is refused, it must be somewhere.
+        if first == [0; 4] {
+            first = ALL;
+        }
+        let meets = |other: &ByteSet| first.iter().zip(other).any(|(a, b)| a & b != 0);
+        let (mut met, rest): (Vec<_>, Vec<_>) = components.into_iter().partition(|(bytes, _)| meets(bytes));
+        components = rest;
+        let bytes = met.iter().map(|(bytes, _)| *bytes).fold(first, united);
+        let mut members: Vec<Pattern> = met.drain(..).flat_map(|(_, members)| members).collect();
+        members.push(pattern);
+        components.push((bytes, members));
+    }
+    let mut components: Vec<Vec<Pattern>> = components.into_iter().map(|(_, members)| members).collect();
+    components.iter_mut().for_each(|members| members.sort_by_key(|pattern| pattern.id));
+    components.sort_by_key(|members| members[0].id);
+    components
+}
+
+fn united(a: ByteSet, b: ByteSet) -> ByteSet {
+    std::array::from_fn(|i| a[i] | b[i])
+}
+
+/// Bytes that what an expression matches may begin with, perhaps more; and whether it may match the empty string.
+fn first_bytes(expr: &Expr, depth: usize) -> (ByteSet, bool) {
+    if depth > MAX_EXPR_DEPTH {
+        return (ALL, true);
+    }
+    let of = |ranges: &mut dyn Iterator<Item = (u8, u8)>| {
+        let mut bytes: ByteSet = [0; 4];
+        ranges.flat_map(|(lo, hi)| lo..=hi).for_each(|b| bytes[usize::from(b) / 64] |= 1 << (b % 64));
+        bytes
+    };
+    match expr {
+        Expr::Bytes(bytes) => (of(&mut bytes.iter().take(1).map(|&b| (b, b))), bytes.is_empty()),
+        Expr::Fold(bytes) => {
+            let cases = |b: &u8| [b.to_ascii_lowercase(), b.to_ascii_uppercase()].map(|b| (b, b));
+            (of(&mut bytes.iter().take(1).flat_map(cases)), bytes.is_empty())
+        }
+        Expr::ByteClass(ranges) => (of(&mut ranges.iter().copied()), false),
+        Expr::Class(ranges) if ranges.iter().all(|r| r.1 < 0x80) => {
+            (of(&mut ranges.iter().map(|&(lo, hi)| (lo as u8, hi as u8))), false)
+        }
+        Expr::Cat(parts) => {
+            let mut all: ByteSet = [0; 4];
+            for part in parts {
+                let (bytes, nullable) = first_bytes(part, depth + 1);
+                all = united(all, bytes);
+                if !nullable {
+                    return (all, false);
+                }
+            }
+            (all, true)
+        }
+        Expr::Alt(parts) => {
+            let of_parts = parts.iter().map(|part| first_bytes(part, depth + 1));
+            of_parts.fold(([0; 4], false), |(a, a_null), (b, b_null)| (united(a, b), a_null || b_null))
+        }
+        Expr::Repeat(body, min, _) => {
+            let (bytes, nullable) = first_bytes(body, depth + 1);
+            (bytes, nullable || *min == 0)
+        }
+        Expr::Graph(states) => match states.first() {
+            Some(state) => {
+                let labels = state.edges.iter().map(|(label, _)| first_bytes(label, depth + 1).0);
+                (labels.fold([0; 4], united), state.accepting)
+            }
+            None => (ALL, true),
+        },
+        _ => (ALL, true),
+    }
+}
+
+/// Classes of bytes that no component tells apart, numbered by their first bytes: the class of each component.
+fn joint_classes(parts: &[Arc<Component>]) -> (Vec<Vec<u8>>, [u8; 256]) {
+    let mut classes: Vec<Vec<u8>> = Vec::new();
+    let mut ids: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
+    let byte_class = std::array::from_fn(|byte| {
+        let key: Vec<u8> = parts.iter().map(|part| part.dfa.byte_class[byte]).collect();
+        let next = classes.len() as u8;
+        *ids.entry(key).or_insert_with_key(|key| {
+            classes.push(key.clone());
+            next
+        })
+    });
+    (classes, byte_class)
+}
