@@ -40,6 +40,7 @@ _LAYOUT = """
     meta* names* grammar*
     byte_class* lexer_row lexer_patch_start lexer_patch_class* lexer_patch_step lexer_rows
     entry_start entry_emit entry_emit2 entry_next symbol_first* symbol_of lexer_cand lexer_live
+    far_state far_first* far_counters far_chain far_layer* far_down* chain_length*
     set_start set_terms set_ignored* change_set change_groups group_sets*
     shift_start shift_term shift_to reduce_start reduce_prod reduce_set lookahead*
     goto_start goto_nonterminal goto_to prod_lhs prod_len
@@ -178,7 +179,7 @@ class ExportedDwa:
         row = np.zeros(self.vocab_size, np.bool_)
         for lexer in {lexer for lexer, _ in configurations}:
             stacks = {stack for state, stack in configurations if state == lexer}
-            found, complete = self._compose(lexer, stacks, first)
+            found, complete = self._compose(self._state(lexer), stacks, first)
             row |= found
             row[list(eos_ids)] |= complete
         return row
@@ -249,8 +250,8 @@ class ExportedDwa:
         """Whether the bytes so far are a sentence."""
         for lexer, stack in configurations:
             stacks = {stack}
-            if self._at("lexer_live", lexer) != NONE:
-                candidates = self._at("lexer_cand", lexer)
+            if self._at("lexer_live", self._state(lexer)) != NONE:
+                candidates = self._at("lexer_cand", self._state(lexer))
                 stacks = set() if candidates == NONE else self._emit(stacks, candidates)
             if any(self._shift(after, self._at("meta", 0)) for after in stacks):
                 return True
@@ -263,27 +264,68 @@ class ExportedDwa:
     def _step(self, lexer: int, stack: Stack, byte: int) -> Iterator[Configuration]:
         """One byte on one configuration."""
         byte_class = self._at("byte_class", byte)
-        step = self._at("lexer_rows", self._at("lexer_row", lexer) * self._at("meta", 3) + byte_class)
-        for i in self._list("lexer_patch_start", lexer):
+        state = self._state(lexer)
+        step = self._at("lexer_rows", self._at("lexer_row", state) * self._at("meta", 3) + byte_class)
+        for i in self._list("lexer_patch_start", state):
             if self._at("lexer_patch_class", i) == byte_class:
                 step = self._at("lexer_patch_step", i)
-        states = len(self.tables["lexer_row"])
+        ids = self._at("meta", 8)
         if step == NONE:
             return
-        if step < states:
-            yield step, stack
+        if step < ids:
+            yield self._after(lexer, step), stack
             return
-        for i in self._list("entry_start", step - states):
+        for i in self._list("entry_start", step - ids):
             stacks = {stack}
             for name in ("entry_emit", "entry_emit2"):
                 change = self._at(name, i)
                 stacks = stacks if change == NONE else self._change(stacks, change)
             for after in stacks:
-                yield self._at("entry_next", i), after
+                yield self._after(lexer, self._at("entry_next", i)), after
+
+    def _state(self, lexer: int) -> int:
+        """The state whose tables a state, or an id of a far one, has."""
+        return lexer if lexer < len(self.tables["lexer_row"]) else self._at("far_state", self._far(lexer))
+
+    def _far(self, lexer: int) -> int:
+        """The far state of an id."""
+        return int(np.searchsorted(self.tables["far_first"], lexer, "right")) - 1
+
+    def _after(self, lexer: int, following: int) -> int:
+        """Where a step leads to, counters brought along, if the tables say ``following``."""
+        states = len(self.tables["lexer_row"])
+        if lexer < states:
+            return following
+        before = {chain: (layer, value) for _, chain, layer, value in self._values(lexer)}
+        while following >= states:
+            far = self._far(following)
+            number, digit = self._at("far_first", far), 1
+            for i, chain, layer, value in self._values(following):
+                if chain in before:
+                    value = before[chain][1] - (layer - before[chain][0]) % 4
+                if value < 0:
+                    following = self._at("far_down", i)
+                    break
+                number += value * digit
+                digit *= self._at("chain_length", chain)
+            else:
+                return number
+        return following
+
+    def _values(self, lexer: int) -> list[tuple[int, int, int, int]]:
+        """Position, chain, layer, and value of each counter of an id."""
+        far = self._far(lexer)
+        rest = lexer - self._at("far_first", far)
+        values = []
+        for i in self._list("far_counters", far):
+            chain = self._at("far_chain", i)
+            rest, value = divmod(rest, self._at("chain_length", chain))
+            values.append((i, chain, self._at("far_layer", i), value))
+        return values
 
     def _is_viable(self, lexer: int, stack: Stack) -> bool:
         """The mask rule: nothing is pending, or it can become what the stack can shift, or an ignored terminal."""
-        live = self._at("lexer_live", lexer)
+        live = self._at("lexer_live", self._state(lexer))
         if live == NONE or self._at("set_ignored", live):
             return True
         return any(self._shift(stack, terminal) for terminal in self._members(live))

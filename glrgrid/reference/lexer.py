@@ -22,7 +22,7 @@ from glrgrid.grammar.ir import Terminal
 from glrgrid.reference.cfg import Cfg
 from glrgrid.reference.regex import TOKENS, Dfa
 
-__all__ = ["Lexeme", "Lexer", "Liveness", "Report", "Trap", "Universe", "Watchers"]
+__all__ = ["Lexeme", "Lexer", "Liveness", "Report", "TooManyBranches", "Trap", "Universe", "Watchers"]
 
 Universe = frozenset[int]
 Watchers = frozenset[int]
@@ -30,6 +30,14 @@ Lexeme = tuple[Universe, int, Watchers]
 """A place inside a lexeme: the universe it started in, the lexer state, the watchers."""
 
 NO_TERMINALS: frozenset[int] = frozenset()
+
+
+MOST_PLACES = 60_000
+"""Places inside lexemes that are looked at together; each takes some milliseconds."""
+
+
+class TooManyBranches(RuntimeError):
+    """There are more branches, or places inside lexemes, than what goes through them one by one can serve."""
 
 
 class Lexer:
@@ -238,6 +246,8 @@ class Liveness:
                 if z not in seen and z not in self._live:
                     seen.add(z)
                     region.append(z)
+            if len(region) > MOST_PLACES:
+                raise TooManyBranches(f"more than {MOST_PLACES} places inside lexemes")
         region.reverse()  # far places first: fewer rounds
         good = {y: self.lexer.candidates(y[1]) for y in region}  # what may end exactly here
         while True:

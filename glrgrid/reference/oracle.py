@@ -29,15 +29,11 @@ from typing import NamedTuple
 
 from glrgrid.grammar.ir import GrammarIR
 from glrgrid.reference.cfg import Cfg
-from glrgrid.reference.lexer import Lexer, Liveness, Report, Trap, Universe, Watchers
+from glrgrid.reference.lexer import Lexer, Liveness, Report, TooManyBranches, Trap, Universe, Watchers
 from glrgrid.reference.parser import EarleyParser, LrParser, Parser, Stack
 from glrgrid.reference.regex import TOKENS, compile_expr
 
 __all__ = ["Branch", "Oracle", "State", "TooManyBranches", "Trial"]
-
-
-class TooManyBranches(RuntimeError):
-    """An ambiguous grammar has led to more branches than explicit stacks can serve."""
 
 
 class Branch(NamedTuple):

@@ -96,28 +96,36 @@ def walk(
         taken += data
 
 
-@pytest.mark.parametrize("lexer", ["basic", "contextual"])
-def test_random_grammars(lexer, capsys):
-    rng = random.Random(f"walk {lexer}")
+@pytest.mark.parametrize(("lexer", "family"), [("basic", None), ("contextual", None), ("basic", "count")])
+def test_random_grammars(lexer, family, capsys):
+    rng = random.Random(f"walk {lexer} {family}" if family else f"walk {lexer}")
     counts: Counter[str] = Counter()
-    for n in range(200):
-        case = random_case(rng, lexer=lexer)
+    for n in range(20 if family else 200):
+        case = random_case(rng, lexer=lexer, family=family)
         tokens = [token or None for token in case.tokens]
         eos = len(tokens)
         vocab = _native.Vocab([*tokens, EOS_BYTES], [eos])
         shared_tokens, min_agreement = SETTINGS[n % len(SETTINGS)]
         compiled = _native.compile(
-            case.ir.to_json(), vocab, shared_tokens=shared_tokens, min_agreement=min_agreement
+            case.ir.to_json(),
+            vocab,
+            shared_tokens=shared_tokens,
+            min_agreement=min_agreement,
+            copied_states=40,
         )
         dwa = ExportedDwa.from_bytes(compiled.to_bytes(), MOST)
         counts["lexer groups"] += bool(dwa.tables["meta"][6] > 1)
         counts["limited changes"] += bool((dwa.tables["change_groups"] >= 0).any())
         counts["restricted pieces"] += bool((dwa.tables["piece_bytes"] >= 0).any())
+        counts["counters"] += bool(len(dwa.tables["far_state"]))
         counts["drops"] += bool((dwa.tables["recipe_drop"] >= 0).any())
         for _ in range(4):
             walk(compiled, dwa, [*tokens, None], [eos], rng.choice(case.texts), 10, rng, counts)
     with capsys.disabled():
         print(f"\n{lexer}: {dict(counts)}")
+    if family:
+        assert counts["counters"] > 5 and counts["positions"] > 300, counts
+        return
     assert counts["positions"] > 5000
     met = ["several configurations", "complete", "restricted pieces", "drops"]
     met += ["lexer groups", "limited changes"] if lexer == "contextual" else []
