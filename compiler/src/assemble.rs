@@ -107,7 +107,7 @@ fn write_lexer(lexer: &WatchedLexer, far: &Far, change_of: &[u32], out: &mut Tab
         let steps = &lexer.steps[x * classes..][..classes];
         // Patches are for bytes; symbols have to agree.
         let shares = |row: &usize| {
-            rows[*row][bytes..] == steps[bytes..] && bits::differences(&rows[*row], steps, MAX_PATCHES) <= MAX_PATCHES
+            rows[*row][bytes..] == steps[bytes..] && bits::differing(&rows[*row], steps, MAX_PATCHES).is_some()
         };
         match recent.iter().position(shares) {
             Some(at) => recent[..=at].rotate_right(1),

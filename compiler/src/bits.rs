@@ -1,6 +1,7 @@
 //! Small bit sets as word slices.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Words that hold `n` bits.
 pub(crate) fn words(n: usize) -> usize {
@@ -37,16 +38,25 @@ pub(crate) fn is_empty(a: &[u64]) -> bool {
     a.iter().all(|&x| x == 0)
 }
 
-/// In how many places two rows of numbers differ, or any larger number than `most`.
-pub(crate) fn differences(a: &[u32], b: &[u32], most: usize) -> usize {
-    let mut count = 0;
-    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
-        count += a.iter().zip(b).map(|(a, b)| u32::from(a != b)).sum::<u32>() as usize;
-        if count > most {
-            break;
+/// Where two rows of numbers differ.
+pub(crate) type Places = SmallVec<[u32; 8]>;
+
+/// Where two rows of numbers differ, or `None` if in more than `most` places.
+pub(crate) fn differing(a: &[u32], b: &[u32], most: usize) -> Option<Places> {
+    let mut places = Places::new();
+    for (start, (a, b)) in (0..).step_by(16).zip(a.chunks(16).zip(b.chunks(16))) {
+        if a != b {
+            for (at, (a, b)) in (start..).zip(a.iter().zip(b)) {
+                if a != b {
+                    places.push(at);
+                }
+            }
+            if places.len() > most {
+                return None;
+            }
         }
     }
-    count
+    Some(places)
 }
 
 /// Members, ascending.
@@ -81,13 +91,9 @@ impl Matrix {
         self.words.len() / self.width
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u64]> {
-        self.words.chunks_exact(self.width)
-    }
-
-    /// Add an empty set.
-    pub(crate) fn push(&mut self) {
-        self.words.resize(self.words.len() + self.width, 0);
+    /// Add a set.
+    pub(crate) fn push(&mut self, set: &[u64]) {
+        self.words.extend_from_slice(set);
     }
 
     /// The sets from one on.
@@ -97,14 +103,12 @@ impl Matrix {
 
     /// Unite a set with another one of this matrix; whether it grew.
     pub(crate) fn unite(&mut self, into: usize, from: usize) -> bool {
-        let (into, from) = (into * self.width, from * self.width);
-        let mut grew = 0;
-        for i in 0..self.width {
-            let word = self.words[from + i];
-            grew |= word & !self.words[into + i];
-            self.words[into + i] |= word;
+        if into == from {
+            return false;
         }
-        grew != 0
+        let (low, high) = self.words.split_at_mut(into.max(from) * self.width);
+        let (low, high) = (&mut low[into.min(from) * self.width..][..self.width], &mut high[..self.width]);
+        if into < from { unite(low, high) } else { unite(high, low) }
     }
 }
 

@@ -2,24 +2,27 @@
 
 use super::groups::GroupedDfa;
 use crate::bits;
+use smallvec::SmallVec;
 
 /// What the steps of a state without watchers depend on, besides its row.
 pub(super) type Kind = (usize, bool, bool);
 
-/// A step of a state, and how many classes take it.
+/// A step of a state inside the lexeme, and how many classes take it.
 #[derive(Clone, Copy)]
 pub(super) struct Distinct {
     pub step: u32,
     pub classes: u32,
-    pub may_end: bool,
 }
+
+/// The distinct ones.
+pub(super) type Counts = SmallVec<[Distinct; 16]>;
 
 impl Distinct {
     /// Count a class that takes a step.
-    pub fn count(all: &mut Vec<Distinct>, step: u32, may_end: bool) {
+    pub fn count(all: &mut Counts, step: u32) {
         match all.iter_mut().find(|d| d.step == step) {
             Some(known) => known.classes += 1,
-            None => all.push(Distinct { step, classes: 1, may_end }),
+            None => all.push(Distinct { step, classes: 1 }),
         }
     }
 }
@@ -30,7 +33,7 @@ pub(super) struct Model {
     pub x: u32,
     pub q: u32,
     pub kind: Kind,
-    pub distinct: Vec<Distinct>,
+    pub inside: Counts,
 }
 
 /// The models that served last first.
@@ -44,13 +47,13 @@ impl Models {
     const KEPT: usize = 32;
     const MOST: usize = 8;
 
-    /// One that serves a state.
-    pub fn find(&mut self, dfa: &GroupedDfa, q: u32, kind: Kind) -> Option<&Model> {
+    /// One that serves a state, with the classes in which their rows differ.
+    pub fn find(&mut self, dfa: &GroupedDfa, q: u32, kind: Kind) -> Option<(&Model, bits::Places)> {
         let row = dfa.row(q);
-        let serves = |m: &Model| m.kind == kind && bits::differences(dfa.row(m.q), row, Self::MOST) <= Self::MOST;
-        let at = self.recent.iter().position(serves)?;
+        let differing = |m: &Model| (m.kind == kind).then(|| bits::differing(dfa.row(m.q), row, Self::MOST))?;
+        let (at, differing) = self.recent.iter().enumerate().find_map(|(at, m)| Some((at, differing(m)?)))?;
         self.recent[..=at].rotate_right(1);
-        self.recent.first()
+        Some((self.recent.first()?, differing))
     }
 
     pub fn add(&mut self, model: Model) {

@@ -9,9 +9,10 @@
 
 use super::counters::top_of;
 use super::groups::GroupedDfa;
-use super::watched::{Afters, Goes, Raw, TerminalFacts, WatchedError, WatchedLexer, by_target, propagate};
+use super::watched::{Ended, Goes, NONE, Raw, Step, TerminalFacts, WatchedError, WatchedLexer, propagate, sources};
 use super::{chain_of, is_far};
 use crate::bits;
+use crate::grammar::relation::Relation;
 use rustc_hash::FxHashMap;
 
 /// A follower that a pending terminal can never be separated from.
@@ -50,7 +51,7 @@ pub fn build_watched(
 ) -> Result<(WatchedLexer, Findings), WatchedError> {
     let raw = Raw::explore(dfa, facts, max_states)?;
     let mut analysis = Analysis::new(&raw)?;
-    let mut trapped = bits::Matrix::new(raw.width, raw.states.len());
+    let mut trapped: Vec<(u32, u32)> = Vec::new();
     loop {
         crate::control::check();
         analysis.find_live(&trapped)?;
@@ -62,7 +63,6 @@ pub fn build_watched(
     let findings = analysis.findings();
 
     let Analysis { live, ended, .. } = analysis;
-    let ended = ended.into_iter().map(|(end, (alive, _))| (end, alive)).collect();
     Ok((raw.finish(&live, &ended), findings))
 }
 
@@ -102,8 +102,12 @@ fn leaves(raw: &Raw) -> Result<(Vec<bool>, Leaves), WatchedError> {
     Ok((far, leaves))
 }
 
-/// A way for a lexeme to end: the last state inside it, and where to look up what can come then, by next group.
-type Ending = (u32, Vec<(u32, u32)>);
+/// A way for lexemes to end as some terminal: the nodes where they do, and where to look up what can come then, by next group.
+#[derive(Clone)]
+struct Ending {
+    nodes: Vec<u32>,
+    slots: Vec<(u32, u32)>,
+}
 
 /// Numbers those pairs of a state x and a group g that occur: where the sets have what can come after a lexeme that ends
 /// in x, if the next one is of group g. With hundreds of groups, a state's lexemes are followed by few of them. States
@@ -125,24 +129,23 @@ impl Slots {
     }
 }
 
+/// The analysis of a lexer as a graph. Its nodes are the states, then the lexemes that end at once, then, since many states
+/// share them, the lists of steps at which a lexeme may end: twice, for states that do not count and for those that do.
 struct Analysis<'a> {
     raw: &'a Raw<'a>,
-    /// Whether each state counts; empty if none does.
+    /// Whether each node counts; empty if none does.
     far: Vec<bool>,
     leaves: Leaves,
     slots: Slots,
-    /// Edges inside a lexeme, (source, target), and the sources by target.
+    /// Number of nodes, and edges inside a lexeme, (source, target). What leads where its model does leads to that.
+    nodes: usize,
     inside: Vec<(u32, u32)>,
-    /// States from which a byte ends a lexeme that cannot go on, with the step.
-    ends: Vec<(u32, &'a Goes)>,
-    sources: Vec<u32>,
-    source_start: Vec<u32>,
     /// For each terminal the ways a lexeme can end as it.
     endings: Vec<Vec<Ending>>,
-    /// live(x).
+    /// live(x), for all nodes.
     live: bits::Matrix,
-    /// What a lexeme that ends at once can be, traps left out, and where it leads; by [`Goes::end`].
-    ended: FxHashMap<(u32, u32), (Vec<u64>, Afters)>,
+    /// What each lexeme that ends at once can be, traps left out.
+    ended: Vec<Vec<u64>>,
     /// sep(x) for each next group: what the next byte can start, if the lexeme ends in x; closed through ignored
     /// terminals. A state between lexemes has a slot for its own group only.
     followers: bits::Matrix,
@@ -150,55 +153,64 @@ struct Analysis<'a> {
 
 impl<'a> Analysis<'a> {
     fn new(raw: &'a Raw<'a>) -> Result<Self, WatchedError> {
+        let (mut far, leaves) = leaves(raw)?;
         let n = raw.states.len() as u32;
-        let mut inside: Vec<(u32, u32)> = Vec::new();
-        let mut ends: Vec<(u32, &Goes)> = Vec::new();
-        let mut ended = FxHashMap::default();
-        let mut note = |goes: &Goes| {
-            if let (Some(end), Goes::Ends(p, afters)) = (goes.end(), goes) {
-                ended.entry(end).or_insert_with(|| (raw.cand(*p).to_vec(), afters.clone()));
-            }
+        let first_list = n + raw.ended.len() as u32;
+        let nodes = first_list as usize + 2 * raw.ends.len();
+        if !far.is_empty() {
+            far.resize(first_list as usize, false);
+            far.extend((0..2 * raw.ends.len()).map(|list| list % 2 == 1));
+        }
+        let is_far = |x: u32| far.get(x as usize).copied().unwrap_or(false);
+        let node = |goes: Goes| match goes {
+            Goes::Dead => None,
+            Goes::To(x) => Some(x),
+            Goes::Ends(end) => Some(n + end),
         };
-        let lists = 0..raw.ends.len() as u32;
-        let mains = |list: u32| raw.ends_at(list).map(|(main, _)| main).filter(|main| **main != Goes::Dead).collect();
-        let longer: Vec<Vec<&Goes>> = lists.clone().map(mains).collect();
-        lists.flat_map(|list| raw.ends_at(list)).flat_map(|(_, shorts)| shorts).for_each(|short| note(&short.goes));
+        let mut inside: Vec<(u32, u32)> = Vec::new();
+        for from in first_list..nodes as u32 {
+            let steps = raw.ends_at((from - first_list) / 2);
+            inside.extend(steps.filter_map(|step| Some((from, node(step.main)?))));
+        }
         for x in 0..n {
-            for main in
-                raw.inside_of(x).map(|step| step.0).chain(longer[raw.ends_of[x as usize] as usize].iter().copied())
-            {
-                note(main);
-                match main {
-                    _ if raw.is_start(x) => {}
-                    Goes::Dead => {}
-                    Goes::To(to) => inside.push((x, *to)),
-                    Goes::Ends(..) => ends.push((x, main)),
+            if !raw.is_start(x) {
+                let edge = |step: &Step| Some((x, node(step.main)?));
+                match raw.more_than_model(x) {
+                    Some((model, more)) => {
+                        inside.push((x, model));
+                        inside.extend(more.filter_map(edge));
+                    }
+                    None => {
+                        inside.push((x, first_list + 2 * raw.ends_of[x as usize] + u32::from(is_far(x))));
+                        inside.extend(raw.inside_of(x).filter_map(edge));
+                    }
                 }
             }
             inside.extend(raw.moves.ends(x).map(|to| (x, to)));
         }
-        let (far, leaves) = leaves(raw)?;
-        let (source_start, sources) = by_target(inside.iter().copied(), n as usize);
         let mut analysis = Analysis {
             raw,
             far,
             leaves,
             slots: Slots::default(),
+            nodes,
             inside,
-            ends,
-            sources,
-            source_start,
             endings: Vec::new(),
             live: bits::Matrix::default(),
-            ended,
+            ended: raw.ended.iter().map(|end| raw.cand(end.q).to_vec()).collect(),
             followers: bits::Matrix::default(),
         };
-        for after in analysis.ended.values().flat_map(|(_, afters)| afters.iter()) {
+        for after in raw.ended.iter().flat_map(|end| &end.afters) {
             analysis.slots.number(Slots::key(raw, after.state, after.group));
         }
         analysis.slots.number(Slots::key(raw, 0, raw.group_of(0)));
         analysis.endings = analysis.find_endings();
         Ok(analysis)
+    }
+
+    /// The states.
+    fn states(&self) -> std::ops::Range<u32> {
+        0..self.raw.states.len() as u32
     }
 
     /// Whether an edge leads to a state that counts from one that does not.
@@ -212,12 +224,12 @@ impl<'a> Analysis<'a> {
     /// A state that counts stands for many. The result unites what holds for all values, so no value has more. It is exact
     /// if the last two layers, seen without all that could be counted again, have as much: by induction so has every other
     /// layer, since it leads to the layer below as that one leads to the next.
-    fn propagate(&self, sets: bits::Matrix, edges: Vec<(u32, u32)>) -> Result<bits::Matrix, WatchedError> {
+    fn propagate(&self, sets: bits::Matrix, edges: &[(u32, u32)]) -> Result<bits::Matrix, WatchedError> {
         if self.leaves.is_empty() {
             return Ok(propagate(sets, edges));
         }
-        let least = edges.iter().copied().filter(|&(from, to)| !self.enters(from, to)).collect();
-        let least = propagate(sets.clone(), least);
+        let least: Vec<_> = edges.iter().copied().filter(|&(from, to)| !self.enters(from, to)).collect();
+        let least = propagate(sets.clone(), &least);
         let sets = propagate(sets, edges);
         self.check(|x, leaf| sets[x as usize] == least[leaf as usize])?;
         Ok(sets)
@@ -235,52 +247,50 @@ impl<'a> Analysis<'a> {
         let raw = self.raw;
         let facts = raw.facts;
         let mut endings = vec![Vec::new(); facts.count];
-        for x in (0..raw.states.len() as u32).filter(|&x| !raw.is_start(x)) {
+        // Those of states by terminal, list and, if the terminal is ignored, group.
+        let mut ids: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
+        for x in self.states().filter(|&x| !raw.is_start(x)) {
+            let (list, group) = (raw.ends_of[x as usize], raw.group_of(x));
             for t in bits::iter(raw.cand_of(x)) {
-                let slots = if bits::has(&facts.ignored, t) {
-                    vec![(self.slots.number(Slots::key(raw, x, raw.group_of(x))), raw.group_of(x))]
-                } else {
+                let ignored = bits::has(&facts.ignored, t);
+                let endings = &mut endings[t as usize];
+                let at = *ids.entry((t, list, if ignored { group } else { NONE })).or_insert_with(|| {
+                    let mut slot = |group: u32| (self.slots.number(Slots::key(raw, x, group)), group);
                     let after = facts.after[t as usize].iter();
-                    after.map(|(g, _)| (self.slots.number(Slots::key(raw, x, *g)), *g)).collect()
-                };
-                endings[t as usize].push((x, slots));
+                    let slots =
+                        if ignored { vec![slot(group)] } else { after.map(|(group, _)| slot(*group)).collect() };
+                    endings.push(Ending { nodes: Vec::new(), slots });
+                    endings.len() - 1
+                });
+                endings[at].nodes.push(x);
             }
         }
-        for &(x, end) in &self.ends {
-            let Goes::Ends(p, afters) = end else { continue };
-            for t in bits::iter(raw.cand(*p)) {
-                endings[t as usize].push((x, self.slots_after(t, afters)));
+        for (node, end) in (raw.states.len() as u32..).zip(&raw.ended) {
+            for t in bits::iter(raw.cand(end.q)) {
+                endings[t as usize].push(Ending { nodes: vec![node], slots: self.slots_after(t, end) });
             }
-        }
-        for list in &mut endings {
-            list.sort_unstable();
-            list.dedup();
         }
         endings
     }
 
     /// The slots of those ways on from a lexeme's end that are open to terminal `t`.
-    fn slots_after(&self, t: u32, afters: &Afters) -> Vec<(u32, u32)> {
+    fn slots_after(&self, t: u32, end: &Ended) -> Vec<(u32, u32)> {
         let facts = self.raw.facts;
         let ignored = bits::has(&facts.ignored, t);
         let open =
-            afters.iter().filter(|a| a.ignored == ignored && (ignored || facts.rows_after(t, a.group).is_some()));
+            end.afters.iter().filter(|a| a.ignored == ignored && (ignored || facts.rows_after(t, a.group).is_some()));
         open.map(|a| (self.slots.ids[&Slots::key(self.raw, a.state, a.group)], a.group)).collect()
     }
 
-    fn find_live(&mut self, trapped: &bits::Matrix) -> Result<(), WatchedError> {
+    fn find_live(&mut self, trapped: &[(u32, u32)]) -> Result<(), WatchedError> {
         let raw = self.raw;
-        let mut own = bits::Matrix::new(raw.width, raw.states.len());
-        for x in 0..raw.states.len() {
-            own[x].copy_from_slice(raw.cand_of(x as u32));
+        let mut own = bits::Matrix::new(raw.width, self.nodes);
+        self.states().for_each(|x| own[x as usize].copy_from_slice(raw.cand_of(x)));
+        for (node, alive) in (raw.states.len()..).zip(&self.ended) {
+            own[node].copy_from_slice(alive);
         }
-        for (x, end) in &self.ends {
-            bits::unite(&mut own[*x as usize], &self.ended[&end.end().unwrap_or_default()].0);
-        }
-        self.live = self.propagate(own, self.inside.clone())?;
-        for x in 0..raw.states.len() {
-            self.live[x].iter_mut().zip(&trapped[x]).for_each(|(a, b)| *a &= !b);
-        }
+        self.live = self.propagate(own, &self.inside)?;
+        trapped.iter().for_each(|&(x, t)| bits::remove(&mut self.live[x as usize], t));
         self.check(|x, leaf| self.live[x as usize] == self.live[leaf as usize])
     }
 
@@ -294,53 +304,51 @@ impl<'a> Analysis<'a> {
         let mut slots = std::mem::take(&mut self.slots);
         let mut sets = bits::Matrix::new(raw.width, n as usize + slots.ids.len());
         let mut edges: Vec<(u32, u32)> = Vec::new();
+        let empty = vec![0; raw.width];
         let mut slot = |sets: &mut bits::Matrix, key: (u32, u32)| {
             let at = n + slots.number(key);
             if at as usize == sets.len() {
-                sets.push();
+                sets.push(&empty);
             }
             at
         };
-        let mut start = |sets: &mut bits::Matrix, key: (u32, u32), goes: &Goes, edges: &mut Vec<(u32, u32)>| match goes
-        {
+        let mut start = |sets: &mut bits::Matrix, key: (u32, u32), goes: Goes, edges: &mut Vec<(u32, u32)>| match goes {
             Goes::Dead => {}
             Goes::To(y) => {
-                let (from, live) = (slot(sets, key), &self.live[*y as usize]);
+                let (from, live) = (slot(sets, key), &self.live[y as usize]);
                 bits::unite(&mut sets[from as usize], live);
                 // Otherwise nothing comes after an ignored one.
                 if bits::meets(live, ignored) {
-                    edges.push((from, *y));
+                    edges.push((from, y));
                 }
             }
-            Goes::Ends(..) => {
-                let from = slot(sets, key);
-                let (alive, afters) = &self.ended[&goes.end().unwrap_or_default()];
+            Goes::Ends(end) => {
+                let (from, alive) = (slot(sets, key), &self.ended[end as usize]);
                 bits::unite(&mut sets[from as usize], alive);
                 if bits::meets(alive, ignored) {
-                    let on = afters.iter().filter(|a| a.ignored);
+                    let on = raw.ended[end as usize].afters.iter().filter(|a| a.ignored);
                     edges.extend(on.map(|a| (from, slot(sets, Slots::key(raw, a.state, a.group)))));
                 }
             }
         };
         for list in 0..raw.ends.len() as u32 {
-            for short in raw.ends_at(list).flat_map(|(_, shorts)| shorts) {
-                start(&mut sets, (list, short.group), &short.goes, &mut edges);
+            for short in raw.ends_at(list).flat_map(|step| &step.shorts) {
+                start(&mut sets, (list, short.group), short.goes, &mut edges);
             }
         }
-        for x in (0..n).filter(|&x| raw.is_start(x)) {
+        for x in self.states().filter(|&x| raw.is_start(x)) {
             let key = Slots::key(raw, x, raw.group_of(x));
-            raw.inside_of(x).for_each(|(main, _)| start(&mut sets, key, main, &mut edges));
+            raw.inside_of(x).for_each(|step| start(&mut sets, key, step.main, &mut edges));
         }
-        for x in (0..n).filter(|&x| !raw.is_start(x) && bits::meets(&self.live[x as usize], ignored)) {
+        for x in self.states().filter(|&x| !raw.is_start(x) && bits::meets(&self.live[x as usize], ignored)) {
             edges.extend(raw.moves.ends(x).map(|to| (x, to)));
-            for (main, _) in raw.steps_of(x) {
-                match main {
+            for step in raw.steps_of(x) {
+                match step.main {
                     Goes::Dead => {}
-                    Goes::To(to) => edges.push((x, *to)),
-                    Goes::Ends(..) => {
-                        let (alive, afters) = &self.ended[&main.end().unwrap_or_default()];
-                        if bits::meets(alive, ignored) {
-                            let on = afters.iter().filter(|a| a.ignored);
+                    Goes::To(to) => edges.push((x, to)),
+                    Goes::Ends(end) => {
+                        if bits::meets(&self.ended[end as usize], ignored) {
+                            let on = raw.ended[end as usize].afters.iter().filter(|a| a.ignored);
                             edges.extend(on.map(|a| (x, slot(&mut sets, Slots::key(raw, a.state, a.group)))));
                         }
                     }
@@ -351,7 +359,7 @@ impl<'a> Analysis<'a> {
             }
         }
         self.slots = slots;
-        self.followers = self.propagate(sets, edges)?.split_off(n as usize);
+        self.followers = self.propagate(sets, &edges)?.split_off(n as usize);
         Ok(())
     }
 
@@ -383,38 +391,37 @@ impl<'a> Analysis<'a> {
         found
     }
 
-    fn find_traps(&mut self, trapped: &mut bits::Matrix) -> Result<bool, WatchedError> {
+    fn find_traps(&mut self, trapped: &mut Vec<(u32, u32)>) -> Result<bool, WatchedError> {
         let mut found = false;
+        let mut backwards = None;
         let checked: Vec<u32> = self.checked().collect();
         for t in checked {
-            let trapped_ends: Vec<(u32, u32)> = self
-                .ended
-                .iter()
-                .filter(|(_, (alive, afters))| {
-                    bits::has(alive, t) && bits::is_empty(&self.separable(t, &self.slots_after(t, afters)))
+            let trapped_ends: Vec<usize> = (0..self.ended.len())
+                .filter(|&end| {
+                    bits::has(&self.ended[end], t)
+                        && bits::is_empty(&self.separable(t, &self.slots_after(t, &self.raw.ended[end])))
                 })
-                .map(|(end, _)| *end)
                 .collect();
             for end in trapped_ends {
                 found = true;
-                if let Some((alive, _)) = self.ended.get_mut(&end) {
-                    bits::remove(alive, t);
-                }
+                bits::remove(&mut self.ended[end], t);
             }
-            let good = |(_, slots): &&Ending| !bits::is_empty(&self.separable(t, slots));
             let endings = &self.endings[t as usize];
-            if endings.iter().all(|e| good(&e)) {
+            let good: Vec<&Ending> =
+                endings.iter().filter(|ending| !bits::is_empty(&self.separable(t, &ending.slots))).collect();
+            if good.len() == endings.len() {
                 continue;
             }
-            let good: Vec<u32> = endings.iter().filter(good).map(|e| e.0).collect();
-            let fine = self.reaching(good.clone(), |_, _| true);
+            let good: Vec<u32> = good.into_iter().flat_map(|ending| &ending.nodes).copied().collect();
+            let sources = backwards.get_or_insert_with(|| sources(self.nodes, &self.inside));
+            let fine = reaching(sources, good.clone(), |_, _| true);
             if !self.leaves.is_empty() {
-                let least = self.reaching(good, |from, to| !self.enters(from, to));
+                let least = reaching(sources, good, |from, to| !self.enters(from, to));
                 self.check(|x, leaf| fine[x as usize] == least[leaf as usize])?;
             }
-            for x in 0..self.live.len() {
-                if !fine[x] && bits::has(&self.live[x], t) && !self.raw.is_start(x as u32) {
-                    bits::insert(&mut trapped[x], t);
+            for x in self.states() {
+                if !fine[x as usize] && bits::has(&self.live[x as usize], t) && !self.raw.is_start(x) {
+                    trapped.push((x, t));
                     found = true;
                 }
             }
@@ -422,26 +429,11 @@ impl<'a> Analysis<'a> {
         Ok(found)
     }
 
-    /// The states from which one of `states` can be reached inside a lexeme, over edges that are open.
-    fn reaching(&self, mut states: Vec<u32>, is_open: impl Fn(u32, u32) -> bool) -> Vec<bool> {
-        let mut reaching = vec![false; self.live.len()];
-        while let Some(x) = states.pop() {
-            crate::control::check();
-            if !std::mem::replace(&mut reaching[x as usize], true) {
-                let range = self.source_start[x as usize]..self.source_start[x as usize + 1];
-                let sources = &self.sources[range.start as usize..range.end as usize];
-                states.extend(sources.iter().filter(|&&from| is_open(from, x)));
-            }
-        }
-        reaching
-    }
-
     fn findings(&self) -> Findings {
         let facts = self.raw.facts;
         let mut used = vec![0; self.raw.width];
-        for set in self.live.rows().chain(self.ended.values().map(|(alive, _)| &alive[..])) {
-            bits::unite(&mut used, set);
-        }
+        self.states().for_each(|x| _ = bits::unite(&mut used, &self.live[x as usize]));
+        self.ended.iter().for_each(|alive| _ = bits::unite(&mut used, alive));
         let begins = &self.followers[self.slots.ids[&Slots::key(self.raw, 0, self.raw.group_of(0))] as usize];
         Findings {
             reports: self.reports(),
@@ -462,27 +454,28 @@ impl<'a> Analysis<'a> {
             bits::remove(&mut follow, end);
             let endings = &self.endings[t as usize];
             let misses = |found: &[u64]| follow.iter().zip(found).any(|(f, s)| f & !s != 0);
-            if endings.iter().all(|(_, slots)| !misses(&self.separable(t, slots))) {
+            if endings.iter().all(|ending| !misses(&self.separable(t, &ending.slots))) {
                 continue;
             }
-            let mut reach = bits::Matrix::new(self.raw.width, self.live.len());
-            for (x, slots) in endings {
-                bits::unite(&mut reach[*x as usize], &self.separable(t, slots));
+            let mut reach = bits::Matrix::new(self.raw.width, self.nodes);
+            for Ending { nodes, slots } in endings {
+                let separable = self.separable(t, slots);
+                nodes.iter().for_each(|&node| _ = bits::unite(&mut reach[node as usize], &separable));
             }
-            let reach = propagate(reach, self.inside.clone());
+            let reach = propagate(reach, &self.inside);
             let mut reported = vec![0u64; self.raw.width];
-            for x in 0..self.live.len() {
-                if !bits::has(&self.live[x], t) || self.raw.is_start(x as u32) {
+            for x in self.states() {
+                if !bits::has(&self.live[x as usize], t) || self.raw.is_start(x) {
                     continue;
                 }
                 // In contextual mode an ignored lexeme is followed by what its own group knows.
-                let known = self.raw.dfa.starts[self.raw.group_of(x as u32) as usize];
+                let known = self.raw.dfa.starts[self.raw.group_of(x) as usize];
                 for follower in bits::iter(&follow) {
                     let possible =
                         !ignored || self.raw.dfa.starts.len() == 1 || bits::has(self.raw.live_at(known), follower);
-                    if possible && !bits::has(&reach[x], follower) && !bits::has(&reported, follower) {
+                    if possible && !bits::has(&reach[x as usize], follower) && !bits::has(&reported, follower) {
                         bits::insert(&mut reported, follower);
-                        reports.push(Report { text: self.raw.text(x as u32), terminal: t, follower });
+                        reports.push(Report { text: self.raw.text(x), terminal: t, follower });
                     }
                 }
             }
@@ -493,4 +486,16 @@ impl<'a> Analysis<'a> {
         reports.truncate(MAX_REPORTS);
         reports
     }
+}
+
+/// The nodes from which one of `nodes` can be reached over edges that are open.
+fn reaching(sources: &Relation, mut nodes: Vec<u32>, is_open: impl Fn(u32, u32) -> bool) -> Vec<bool> {
+    let mut reaching = vec![false; sources.len()];
+    while let Some(to) = nodes.pop() {
+        crate::control::check();
+        if !std::mem::replace(&mut reaching[to as usize], true) {
+            nodes.extend(sources.row(to as usize).iter().filter(|&&from| is_open(from, to)));
+        }
+    }
+    reaching
 }

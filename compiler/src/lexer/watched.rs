@@ -14,9 +14,10 @@
 
 use super::counters::{is_first, stays, top_of};
 use super::groups::GroupedDfa;
-use super::models::{Distinct, Model, Models};
+use super::models::{Counts, Distinct, Model, Models};
 use super::{DEAD, Moves, chain_of, is_far};
 use crate::bits;
+use crate::grammar::relation::Relation;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -186,36 +187,39 @@ pub(super) struct After {
     pub state: u32,
 }
 
-/// Ends of a lexeme, by candidates and next group.
-pub(super) type Afters = SmallVec<[After; 1]>;
+/// A lexeme that ends with its last byte, since none could make it longer: its DFA state, and where that leads.
+pub(super) struct Ended {
+    pub q: u32,
+    pub afters: SmallVec<[After; 1]>,
+}
 
 /// The main way on from a state under one byte class, or what a byte starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Goes {
     /// Nowhere.
     Dead,
     /// Inside the lexeme.
     To(u32),
-    /// The lexeme ends with this byte, in that DFA state; `Afters` is not empty.
-    Ends(u32, Afters),
-}
-
-impl Goes {
-    /// Names the end of a lexeme: its DFA state, and a state from which the watchers can be told.
-    pub(super) fn end(&self) -> Option<(u32, u32)> {
-        match self {
-            Goes::Ends(p, afters) => Some((*p, afters[0].state)),
-            _ => None,
-        }
-    }
+    /// The lexeme ends with this byte, as this one of [`Raw::ended`].
+    Ends(u32),
 }
 
 /// A short way on: the lexeme ended before the byte, which starts the next one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Short {
     pub ignored: bool,
     pub group: u32,
     pub goes: Goes,
+}
+
+/// A step.
+pub(super) struct Step {
+    /// The main way on.
+    pub main: Goes,
+    /// The short ones.
+    pub shorts: SmallVec<[Short; 1]>,
+    /// Whether the lexeme may end before the byte.
+    may_end: bool,
 }
 
 /// All states that bytes can lead to, before anything is known to be a trap.
@@ -232,21 +236,29 @@ pub(super) struct Raw<'a> {
     met: Vec<(u32, u16)>,
     watchers: Watchers,
     /// All steps; the first one is dead.
-    steps: Vec<RawStep>,
-    /// Step of each state and byte class.
-    step_of: Vec<u32>,
-    /// Distinct steps of each state inside the lexeme, delimited by `inside_start`.
+    steps: Vec<Step>,
+    /// Rows of steps by byte class. A state has one of its own, or, but for some steps inside the lexeme, that of a model.
+    rows: Vec<u32>,
+    row_of: Vec<Row>,
+    /// The classes and steps in which each state differs from its model, delimited by `own_start`.
+    own: Vec<(u32, u32)>,
+    own_start: Vec<usize>,
+    /// Distinct steps of each state inside the lexeme that lead somewhere, delimited by `inside_start`.
     inside: Vec<u32>,
     inside_start: Vec<usize>,
     /// The list of each state's distinct steps at which the lexeme may end; states that accept the same share them.
     pub ends_of: Vec<u32>,
     pub ends: Vec<Box<[u32]>>,
+    ends_ids: FxHashMap<Box<[u32]>, u32>,
     /// Usable and ignored candidates of each candidate set, as bits.
-    cand: bits::Matrix,
+    cand_sets: bits::Matrix,
     /// What a lexeme can become from each DFA state, watchers aside.
     unwatched: bits::Matrix,
     /// Whether a lexeme cannot go on from each DFA state, so that it is emitted at once.
     is_final: Vec<bool>,
+    /// Lexemes that are, and where coming to a DFA state of them with watchers leads.
+    pub ended: Vec<Ended>,
+    arrivals: FxHashMap<(u32, u32), Goes>,
     /// Moves of the states that count.
     pub moves: Moves,
 }
@@ -255,8 +267,23 @@ pub(super) struct Raw<'a> {
 type NextGroups = SmallVec<[(bool, u32); 2]>;
 /// A set of terminals.
 type Bits = SmallVec<[u64; 8]>;
-/// A step: the main way on, and the short ones.
-type RawStep = (Goes, SmallVec<[Short; 1]>);
+
+/// Whose row a state has, and which one that is.
+#[derive(Clone, Copy)]
+struct Row {
+    state: u32,
+    number: usize,
+}
+
+/// A state whose steps are being made.
+struct Origin {
+    x: u32,
+    q: u32,
+    watchers: u32,
+    /// Whether a lexeme can end here, and the row of short steps if so.
+    may_end: bool,
+    short: usize,
+}
 
 const DEAD_STEP: u32 = 0;
 /// In place of a byte class: a move.
@@ -314,13 +341,13 @@ impl Watchers {
     }
 }
 
-/// Steps that were made before, by all that they depend on, and whether the lexeme may end at them.
+/// Steps that were made before, by all that they depend on; `NONE` where there is none yet.
 struct KnownSteps {
     /// Steps into each DFA state without watchers that leave no choice.
-    inside: Vec<Option<(u32, bool)>>,
-    /// Steps without watchers that end a lexeme which no byte of the class goes on with: rows by start class.
-    short_rows: Vec<Vec<Option<(u32, bool)>>>,
-    /// Row of each candidate set and group, and of what these come to: the next groups, and what may follow.
+    inside: Vec<u32>,
+    /// Steps without watchers that end a lexeme which no byte of the class goes on with.
+    short_rows: Vec<ShortRow>,
+    /// Row of each candidate set and group, and of what these come to.
     short_ids: FxHashMap<(u32, u32), usize>,
     follow_ids: FxHashMap<(NextGroups, Bits), usize>,
     /// Classes by where they lead from the starts of lexemes.
@@ -328,7 +355,14 @@ struct KnownSteps {
     start_classes: usize,
     /// The others, by their row and start class (or `NONE` if the lexeme cannot end), where a longer match would be, and
     /// the watchers.
-    others: FxHashMap<[u32; 4], (u32, bool)>,
+    others: FxHashMap<[u32; 4], u32>,
+}
+
+/// Short steps by start class, and what they depend on: the next groups, and what may follow.
+struct ShortRow {
+    groups: NextGroups,
+    follow: Bits,
+    steps: Vec<u32>,
 }
 
 impl KnownSteps {
@@ -342,7 +376,7 @@ impl KnownSteps {
             })
             .collect();
         KnownSteps {
-            inside: vec![None; dfa.state_count()],
+            inside: vec![NONE; dfa.state_count()],
             short_rows: Vec::new(),
             short_ids: FxHashMap::default(),
             follow_ids: FxHashMap::default(),
@@ -360,10 +394,10 @@ impl<'a> Raw<'a> {
         max_states: usize,
     ) -> Result<Self, WatchedError> {
         let width = bits::words(facts.count + 1);
-        let mut cand = bits::Matrix::new(width, dfa.cand_sets.len());
+        let mut cand_sets = bits::Matrix::new(width, dfa.cand_sets.len());
         for (set, terminals) in dfa.cand_sets.iter().enumerate() {
             let known = |t: u32| bits::has(&facts.usable, t) || bits::has(&facts.ignored, t);
-            terminals.iter().filter(|&&t| known(t)).for_each(|&t| bits::insert(&mut cand[set], t));
+            terminals.iter().filter(|&&t| known(t)).for_each(|&t| bits::insert(&mut cand_sets[set], t));
         }
         let mut raw = Raw {
             dfa,
@@ -374,17 +408,23 @@ impl<'a> Raw<'a> {
             plain: vec![NONE; dfa.state_count()],
             met: Vec::new(),
             watchers: Watchers::default(),
-            steps: vec![(Goes::Dead, SmallVec::new())],
-            step_of: Vec::with_capacity(dfa.next.len()),
+            steps: vec![Step { main: Goes::Dead, shorts: SmallVec::new(), may_end: false }],
+            rows: Vec::new(),
+            row_of: Vec::new(),
+            own: Vec::new(),
+            own_start: vec![0],
             inside: Vec::new(),
             inside_start: vec![0],
             ends_of: Vec::new(),
             ends: Vec::new(),
-            cand,
+            ends_ids: FxHashMap::default(),
+            cand_sets,
             unwatched: bits::Matrix::default(),
             is_final: (0..dfa.state_count())
                 .map(|q| dfa.row(q as u32).iter().fold(DEAD, |a, to| a & to) == DEAD)
                 .collect(),
+            ended: Vec::new(),
+            arrivals: FxHashMap::default(),
             moves: Moves::default(),
         };
         raw.watchers.intern(Vec::new());
@@ -393,38 +433,24 @@ impl<'a> Raw<'a> {
         raw.state(dfa.starts[0], UNWATCHED, (0, 0));
         let mut known = KnownSteps::new(dfa);
         let mut models = Models::default();
-        let mut ends_ids: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
-        let mut ends: Vec<u32> = Vec::new();
         let mut x = 0;
         while x < raw.states.len() {
             crate::control::check();
-            ends.clear();
             let (q, watchers) = raw.states[x];
-            let short = raw.short_row(q, &mut known);
-            let kind = (short, dfa.cand[q as usize] == 0, bits::is_empty(raw.cand(q)));
-            let model = if watchers == UNWATCHED { models.find(dfa, q, kind) } else { None };
-            let is_model = model.is_none() && watchers == UNWATCHED;
-            let distinct = match model {
-                Some(model) => raw.steps_like(model, x as u32, short, &mut known),
-                None => raw.steps_anew(x as u32, short, &mut known),
-            };
-            for d in &distinct {
-                if d.may_end { ends.push(d.step) } else { raw.inside.push(d.step) }
-            }
-            if is_model {
-                models.add(Model { x: x as u32, q, kind, distinct });
+            let may_end = !bits::is_empty(raw.cand(q));
+            let from = Origin { x: x as u32, q, watchers, may_end, short: raw.short_row(q, &mut known) };
+            let kind = (from.short, raw.accepts(q), may_end);
+            match if watchers == UNWATCHED { models.find(dfa, q, kind) } else { None } {
+                Some((model, differing)) => raw.steps_like(model, &differing, &from, &mut known),
+                None => {
+                    let inside = raw.steps_anew(&from, &mut known);
+                    if watchers == UNWATCHED {
+                        models.add(Model { x: x as u32, q, kind, inside });
+                    }
+                }
             }
             raw.inside_start.push(raw.inside.len());
-            ends.sort_unstable();
-            let list = match ends_ids.get(&ends[..]) {
-                Some(&list) => list,
-                None => {
-                    raw.ends.push(ends[..].into());
-                    ends_ids.insert(ends[..].into(), raw.ends.len() as u32 - 1);
-                    raw.ends.len() as u32 - 1
-                }
-            };
-            raw.ends_of.push(list);
+            raw.own_start.push(raw.own.len());
             if !dfa.moves.is_empty() {
                 raw.find_moves(x as u32)?;
             }
@@ -522,68 +548,116 @@ impl<'a> Raw<'a> {
 
     /// Usable and ignored candidates of a DFA state.
     pub(super) fn cand(&self, q: u32) -> &[u64] {
-        &self.cand[self.dfa.cand[q as usize] as usize]
+        &self.cand_sets[self.dfa.cand[q as usize] as usize]
     }
 
     /// Candidates of every DFA state reachable from each, watchers aside.
     fn live_of_dfa(&self) -> bits::Matrix {
-        let n = self.dfa.state_count();
-        let mut own = bits::Matrix::new(self.width, n);
+        let mut own = bits::Matrix::new(self.width, 0);
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        let mut seen_by = vec![NONE; n];
-        for (q, row) in self.dfa.next.chunks_exact(self.dfa.class_count).enumerate() {
-            own[q].copy_from_slice(self.cand(q as u32));
-            for &to in row {
-                if to != DEAD && std::mem::replace(&mut seen_by[to as usize], q as u32) != q as u32 {
-                    edges.push((q as u32, to));
+        let mut seen_by = vec![NONE; self.dfa.state_count()];
+        for q in 0..self.dfa.state_count() as u32 {
+            own.push(self.cand(q));
+            let mut last = DEAD;
+            for &to in self.dfa.row(q) {
+                if to == last || to == DEAD {
+                    continue;
+                }
+                last = to;
+                if std::mem::replace(&mut seen_by[to as usize], q) != q {
+                    edges.push((q, to));
                 }
             }
-            edges.extend(self.dfa.moves.ends(q as u32).map(|to| (q as u32, to)));
+            edges.extend(self.dfa.moves.ends(q).map(|to| (q, to)));
         }
-        propagate(own, edges)
+        propagate(own, &edges)
     }
 
-    /// Add the steps of a state, and list the distinct ones.
-    fn steps_anew(&mut self, x: u32, short: usize, known: &mut KnownSteps) -> Vec<Distinct> {
-        let mut distinct = Vec::new();
+    /// Add the steps of a state, and count the distinct ones inside the lexeme.
+    fn steps_anew(&mut self, from: &Origin, known: &mut KnownSteps) -> Counts {
+        let mut inside = Counts::new();
+        let mut row = Vec::with_capacity(self.dfa.class_count);
         for class in 0..self.dfa.class_count {
-            let (step, may_end) = self.step_from(x, class, short, known);
-            self.step_of.push(step);
-            Distinct::count(&mut distinct, step, may_end);
+            let step = self.step_from(from, class, known);
+            row.push(step);
+            if step != DEAD_STEP && !self.steps[step as usize].may_end {
+                Distinct::count(&mut inside, step);
+            }
         }
-        distinct
+        self.add_row(from.x, &row);
+        self.inside.extend(inside.iter().map(|d| d.step));
+        inside
     }
 
     /// The same, for a state that has the steps of a model but where their rows differ.
-    fn steps_like(&mut self, model: &Model, x: u32, short: usize, known: &mut KnownSteps) -> Vec<Distinct> {
-        let dfa = self.dfa;
-        let mut distinct = model.distinct.clone();
-        let (from, to) = (model.x as usize * dfa.class_count, self.step_of.len());
-        self.step_of.extend_from_within(from..from + dfa.class_count);
-        let rows = dfa.row(self.states[x as usize].0).iter().zip(dfa.row(model.q));
-        for (class, _) in rows.enumerate().filter(|(_, (mine, theirs))| mine != theirs) {
-            let (step, may_end) = self.step_from(x, class, short, known);
-            let before = std::mem::replace(&mut self.step_of[to + class], step);
-            distinct.iter_mut().filter(|d| d.step == before).for_each(|d| d.classes -= 1);
-            Distinct::count(&mut distinct, step, may_end);
+    fn steps_like(&mut self, model: &Model, differing: &[u32], from: &Origin, known: &mut KnownSteps) {
+        let number = self.row_of[model.x as usize].number;
+        let start = number * self.dfa.class_count;
+        let mut inside = model.inside.clone();
+        let own = self.own.len();
+        let mut same_ends = true;
+        for &class in differing {
+            let step = self.step_from(from, class as usize, known);
+            let before = self.rows[start + class as usize];
+            same_ends &= !self.steps[step as usize].may_end && !self.steps[before as usize].may_end;
+            inside.iter_mut().filter(|d| d.step == before).for_each(|d| d.classes -= 1);
+            if step != DEAD_STEP && !self.steps[step as usize].may_end {
+                Distinct::count(&mut inside, step);
+            }
+            self.own.push((class, step));
         }
-        distinct.retain(|d| d.classes > 0);
-        distinct
+        self.inside.extend(inside.iter().filter(|d| d.classes > 0).map(|d| d.step));
+        if same_ends {
+            self.row_of.push(Row { state: model.x, number });
+            self.ends_of.push(self.ends_of[model.x as usize]);
+        } else {
+            let mut row = self.rows[start..][..self.dfa.class_count].to_vec();
+            self.own.drain(own..).for_each(|(class, step)| row[class as usize] = step);
+            self.add_row(from.x, &row);
+        }
     }
 
-    /// The number of a step, and whether the lexeme may end at it.
-    fn step_from(&mut self, x: u32, class: usize, short: usize, known: &mut KnownSteps) -> (u32, bool) {
-        let (q, watchers) = self.states[x as usize];
-        let (to, cand) = (self.dfa.row(q)[class], self.dfa.cand[q as usize]);
-        let step = match to {
-            DEAD if cand == 0 => Some((DEAD_STEP, false)),
-            DEAD => known.short_rows[short][known.start_class[class] as usize],
-            _ => known.inside[to as usize].filter(|_| cand == 0 || self.dfa.cand[to as usize] != 0),
-        };
-        match step {
-            Some(step) if watchers == UNWATCHED => step,
-            _ => self.step(x, class, short, known),
+    /// Add a row for a state, with the list of its steps at which the lexeme may end.
+    fn add_row(&mut self, x: u32, row: &[u32]) {
+        self.row_of.push(Row { state: x, number: self.rows.len() / self.dfa.class_count });
+        self.rows.extend_from_slice(row);
+        let mut ends: Vec<u32> = row.iter().copied().filter(|&step| self.steps[step as usize].may_end).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let next = self.ends.len() as u32;
+        let list = *self.ends_ids.entry(ends.into()).or_insert_with_key(|ends| {
+            self.ends.push(ends.clone());
+            next
+        });
+        self.ends_of.push(list);
+    }
+
+    /// The number of a step, made before or anew.
+    fn step_from(&mut self, from: &Origin, class: usize, known: &mut KnownSteps) -> u32 {
+        let to = self.dfa.row(from.q)[class];
+        let Some(watchers) = self.watchers.after(from.watchers, class, self.dfa) else { return DEAD_STEP };
+        let goes_on = !from.may_end || to != DEAD && self.accepts(to);
+        if goes_on && to == DEAD {
+            return DEAD_STEP;
         }
+        let short = &mut known.short_rows[from.short];
+        let start = known.start_class[class];
+        let step = match (goes_on, to) {
+            (true, _) if watchers == UNWATCHED => &mut known.inside[to as usize],
+            (true, _) => known.others.entry([NONE, NONE, to, watchers]).or_insert(NONE),
+            (false, DEAD) if watchers == UNWATCHED => &mut short.steps[start as usize],
+            _ => known.others.entry([from.short as u32, start, to, watchers]).or_insert(NONE),
+        };
+        if *step == NONE {
+            let met = (from.x, class as u16);
+            *step = if goes_on {
+                let main = self.arrive(to, watchers, met);
+                self.new_step(Step { main, shorts: SmallVec::new(), may_end: false })
+            } else {
+                self.step_at_end(to, class, watchers, (&short.groups, &short.follow), met)
+            };
+        }
+        *step
     }
 
     /// The row of short steps from a DFA state.
@@ -597,71 +671,50 @@ impl<'a> Raw<'a> {
         for t in bits::iter(emitted).filter(|&t| bits::has(&self.facts.usable, t)) {
             bits::unite(&mut follow, &self.facts.follow[t as usize]);
         }
-        let next = known.short_rows.len();
-        let row = *known.follow_ids.entry((self.next_groups(emitted, group), follow)).or_insert(next);
-        if row == next {
-            known.short_rows.push(vec![None; known.start_classes]);
-        }
+        let groups = self.next_groups(emitted, group);
+        let row = *known.follow_ids.entry((groups, follow)).or_insert_with_key(|(groups, follow)| {
+            let (groups, follow, steps) = (groups.clone(), follow.clone(), vec![NONE; known.start_classes]);
+            known.short_rows.push(ShortRow { groups, follow, steps });
+            known.short_rows.len() - 1
+        });
         known.short_ids.insert((cand, group), row);
         row
     }
 
-    /// The number of a step, made before or anew, and whether the lexeme may end at it.
-    fn step(&mut self, x: u32, class: usize, short: usize, known: &mut KnownSteps) -> (u32, bool) {
-        let (q, watchers) = self.states[x as usize];
-        let to = self.dfa.next[q as usize * self.dfa.class_count + class];
-        let Some(watchers) = self.watchers.after(watchers, class, self.dfa) else { return (DEAD_STEP, false) };
-        let goes_on = bits::is_empty(self.cand(q)) || to != DEAD && self.accepts(to);
-        if goes_on && to == DEAD {
-            return (DEAD_STEP, false);
-        }
-        let start = known.start_class[class];
-        let key = if goes_on { [NONE, NONE, to, watchers] } else { [short as u32, start, to, watchers] };
-        if let Some(&step) = known.others.get(&key) {
-            return step;
-        }
-        let from = (x, class as u16);
-        let step = if goes_on {
-            let goes = self.arrive(to, watchers, from);
-            (self.new_step(goes, SmallVec::new()), false)
-        } else {
-            (self.step_at_end(q, class, watchers, from), true)
-        };
-        known.others.insert(key, step);
-        match to {
-            _ if watchers != UNWATCHED => {}
-            DEAD => known.short_rows[short][start as usize] = Some(step),
-            _ if goes_on => known.inside[to as usize] = Some(step),
-            _ => {}
-        }
-        step
-    }
-
-    fn new_step(&mut self, main: Goes, shorts: SmallVec<[Short; 1]>) -> u32 {
-        if main == Goes::Dead && shorts.is_empty() {
+    fn new_step(&mut self, step: Step) -> u32 {
+        if step.main == Goes::Dead && step.shorts.is_empty() {
             return DEAD_STEP;
         }
-        self.steps.push((main, shorts));
+        self.steps.push(step);
         self.steps.len() as u32 - 1
     }
 
-    /// The step from a state that accepts to one that does not, or to none.
-    fn step_at_end(&mut self, q: u32, class: usize, watchers: u32, from: (u32, u16)) -> u32 {
-        let longer = self.delta(q, class);
-        let main = longer.map_or(Goes::Dead, |p| self.arrive(p, watchers, from));
-        let watchers = longer.map_or(watchers, |p| self.watchers.with(watchers, p));
-        let emitted: Bits = self.cand(q).into();
+    /// The step from a state that accepts to one that does not, or to none. The next lexeme is of one of the groups, and
+    /// can become an ignored terminal or one that may follow.
+    fn step_at_end(
+        &mut self,
+        to: u32,
+        class: usize,
+        watchers: u32,
+        (groups, follow): (&NextGroups, &Bits),
+        met: (u32, u16),
+    ) -> u32 {
+        let (main, watchers) = match to {
+            DEAD => (Goes::Dead, watchers),
+            _ => (self.arrive(to, watchers, met), self.watchers.with(watchers, to)),
+        };
         let mut shorts: SmallVec<[Short; 1]> = SmallVec::new();
-        for (ignored, group) in self.next_groups(&emitted, self.dfa.group[q as usize]) {
+        for &(ignored, group) in groups {
             let Some(r) = self.delta(self.dfa.starts[group as usize], class) else { continue };
-            if ignored || self.may_follow(&emitted, &self.unwatched[r as usize]) {
-                let goes = self.arrive(r, watchers, from);
+            let next = &self.unwatched[r as usize];
+            if ignored || bits::meets(next, &self.facts.ignored) || bits::meets(next, follow) {
+                let goes = self.arrive(r, watchers, met);
                 if goes != Goes::Dead {
                     shorts.push(Short { ignored, group, goes });
                 }
             }
         }
-        self.new_step(main, shorts)
+        self.new_step(Step { main, shorts, may_end: true })
     }
 
     /// What it means to come to a DFA state inside a lexeme.
@@ -672,14 +725,21 @@ impl<'a> Raw<'a> {
         if !self.is_final[p as usize] {
             return if self.is_hopeful(p, watchers) { Goes::To(self.state(p, watchers, from)) } else { Goes::Dead };
         }
-        let candidates: Bits = self.cand(p).into();
-        let groups = self.next_groups(&candidates, self.dfa.group[p as usize]);
+        if let Some(&goes) = self.arrivals.get(&(p, watchers)) {
+            return goes;
+        }
+        let groups = self.next_groups(self.cand(p), self.dfa.group[p as usize]);
         let after = groups.into_iter().map(|(ignored, group)| {
             let state = self.state(self.dfa.starts[group as usize], watchers, from);
             After { ignored, group, state }
         });
-        let afters: Afters = after.collect();
-        if afters.is_empty() { Goes::Dead } else { Goes::Ends(p, afters) }
+        let afters: SmallVec<[After; 1]> = after.collect();
+        let goes = if afters.is_empty() { Goes::Dead } else { Goes::Ends(self.ended.len() as u32) };
+        if !afters.is_empty() {
+            self.ended.push(Ended { q: p, afters });
+        }
+        self.arrivals.insert((p, watchers), goes);
+        goes
     }
 
     /// Whether a lexeme that has come to DFA state `q` can become anything before a watcher accepts.
@@ -693,51 +753,52 @@ impl<'a> Raw<'a> {
         if let Some(&hope) = self.watchers.hopes.get(&(q, watchers)) {
             return hope;
         }
-        // All that can be reached and is not known, with the edges; then those that hope is reached from.
+        // All that can be reached and is not known, with the edges backwards; then those that hope is reached from.
         let mut pairs = vec![(q, watchers)];
         let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::from_iter([((q, watchers), 0)]);
         let mut edges: Vec<(u32, u32)> = Vec::new();
         let mut hopeful: Vec<u32> = Vec::new();
-        // The last pair that leads to each DFA state, and the watchers there.
-        let mut met_by: Vec<(u32, u32)> = vec![(DEAD, DEAD); self.dfa.state_count()];
+        // The last pair met of each DFA state: its watchers and number.
+        let mut met: Vec<(u32, u32)> = vec![(DEAD, 0); self.dfa.state_count()];
         let mut done = 0;
-        while let Some(&(q, watchers)) = pairs.get(done) {
+        while let Some(&(q, watchers)) = pairs.get(done as usize) {
             crate::control::check();
             if !bits::is_empty(self.cand(q)) || watchers == UNWATCHED && !bits::is_empty(&self.unwatched[q as usize]) {
-                hopeful.push(done as u32);
+                hopeful.push(done);
             } else if let Some(&hope) = self.watchers.hopes.get(&(q, watchers)) {
-                hopeful.extend(hope.then_some(done as u32));
+                hopeful.extend(hope.then_some(done));
             } else if watchers != UNWATCHED {
+                let mut lead = |(q, watchers): (u32, u32)| {
+                    let known = &mut met[q as usize];
+                    if known.0 != watchers {
+                        let next = pairs.len() as u32;
+                        let id = *ids.entry((q, watchers)).or_insert(next);
+                        if id == next {
+                            pairs.push((q, watchers));
+                        }
+                        *known = (watchers, id);
+                    }
+                    edges.push((known.1, done));
+                };
                 self.watchers.fill_row(watchers, self.dfa);
                 let after = &self.watchers.rows[watchers as usize];
+                let mut last = (DEAD, DEAD);
                 for (&to, &watchers) in self.dfa.row(q).iter().zip(after) {
-                    let met = (done as u32, watchers);
-                    if to == DEAD || watchers == DEAD || std::mem::replace(&mut met_by[to as usize], met) == met {
+                    if to == DEAD || watchers == DEAD || to == last.0 && watchers == last.1 {
                         continue;
                     }
-                    let next = pairs.len() as u32;
-                    let id = *ids.entry((to, watchers)).or_insert(next);
-                    if id == next {
-                        pairs.push((to, watchers));
-                    }
-                    edges.push((done as u32, id));
+                    last = (to, watchers);
+                    lead(last);
                 }
-                for pair in self.ends_of_counters(q, watchers) {
-                    let next = pairs.len() as u32;
-                    let id = *ids.entry(pair).or_insert(next);
-                    if id == next {
-                        pairs.push(pair);
-                    }
-                    edges.push((done as u32, id));
-                }
+                self.ends_of_counters(q, watchers).into_iter().for_each(lead);
             }
             done += 1;
         }
-        let (starts, sources) = by_target(edges.into_iter(), pairs.len());
+        let sources = Relation::from_pairs(pairs.len(), &edges);
         let mut hopes = vec![false; pairs.len()];
         while let Some(pair) = hopeful.pop() {
             if !std::mem::replace(&mut hopes[pair as usize], true) {
-                hopeful.extend(&sources[starts[pair as usize] as usize..starts[pair as usize + 1] as usize]);
+                hopeful.extend(sources.row(pair as usize));
             }
         }
         let hope = hopes[0];
@@ -776,36 +837,45 @@ impl<'a> Raw<'a> {
         self.dfa.group[self.states[x as usize].0 as usize]
     }
 
-    /// Whether some terminal of `next` can come after some usable candidate of `emitted`.
-    pub(super) fn may_follow(&self, emitted: &[u64], next: &[u64]) -> bool {
-        if bits::meets(next, &self.facts.ignored) {
-            return !bits::is_empty(emitted);
-        }
-        let usable = bits::iter(emitted).filter(|&t| bits::has(&self.facts.usable, t));
-        usable.into_iter().any(|t| bits::meets(&self.facts.follow[t as usize], next))
-    }
-
     pub(super) fn cand_of(&self, x: u32) -> &[u64] {
         self.cand(self.states[x as usize].0)
     }
 
-    /// The distinct steps of a state.
-    pub(super) fn steps_of(&self, x: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
+    /// The distinct steps of a state, but for the dead one.
+    pub(super) fn steps_of(&self, x: u32) -> impl Iterator<Item = &Step> {
         self.inside_of(x).chain(self.ends_at(self.ends_of[x as usize]))
     }
 
     /// Those at which the lexeme goes on.
-    pub(super) fn inside_of(&self, x: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
-        self.numbered(&self.inside[self.inside_start[x as usize]..self.inside_start[x as usize + 1]])
+    pub(super) fn inside_of(&self, x: u32) -> impl Iterator<Item = &Step> {
+        self.inside_steps(x).iter().map(|&step| &self.steps[step as usize])
+    }
+
+    /// If a state leads and accepts as its model does and in some ways more: the model, and the steps for those.
+    pub(super) fn more_than_model(&self, x: u32) -> Option<(u32, impl Iterator<Item = &Step>)> {
+        let model = self.row_of[x as usize].state;
+        let cand = |x: u32| self.dfa.cand[self.states[x as usize].0 as usize];
+        let is_alike = model != x
+            && !self.is_start(model)
+            && (cand(x), self.group_of(x)) == (cand(model), self.group_of(model))
+            && self.moves.of(x).is_empty()
+            && self.moves.of(model).is_empty();
+        let more = self.inside_steps(x).strip_prefix(self.inside_steps(model)).filter(|_| is_alike)?;
+        Some((model, more.iter().map(|&step| &self.steps[step as usize])))
+    }
+
+    fn inside_steps(&self, x: u32) -> &[u32] {
+        &self.inside[self.inside_start[x as usize]..self.inside_start[x as usize + 1]]
     }
 
     /// Those of a list of steps at which it may end.
-    pub(super) fn ends_at(&self, list: u32) -> impl Iterator<Item = (&Goes, &SmallVec<[Short; 1]>)> {
-        self.numbered(&self.ends[list as usize])
+    pub(super) fn ends_at(&self, list: u32) -> impl Iterator<Item = &Step> {
+        self.ends[list as usize].iter().map(|&step| &self.steps[step as usize])
     }
 
-    fn numbered<'s>(&'s self, steps: &'s [u32]) -> impl Iterator<Item = (&'s Goes, &'s SmallVec<[Short; 1]>)> {
-        steps.iter().map(|&step| (&self.steps[step as usize].0, &self.steps[step as usize].1))
+    /// The classes and steps in which a state differs from its model.
+    fn own_of(&self, x: u32) -> &[(u32, u32)] {
+        &self.own[self.own_start[x as usize]..self.own_start[x as usize + 1]]
     }
 
     /// A shortest text that leads to a state, with one byte per class chosen.
@@ -831,21 +901,23 @@ impl<'a> Raw<'a> {
 
     /// The lexer with what `live` leaves alive, states renumbered in breadth-first order. `ended` has the candidates of
     /// lexemes that end at once. What is a trap is not emitted either: nothing could come after it.
-    pub(super) fn finish(self, live: &bits::Matrix, ended: &FxHashMap<(u32, u32), Vec<u64>>) -> WatchedLexer {
+    pub(super) fn finish(self, live: &bits::Matrix, ended: &[Vec<u64>]) -> WatchedLexer {
         let mut finish = Finish {
             number: vec![NONE; self.states.len()],
             order: VecDeque::from([0]),
             count: 1,
+            pool: bits::Pool::new(self.width),
+            sets: Vec::new(),
             emission_ids: FxHashMap::default(),
             emissions: FxHashMap::default(),
             entry_ids: FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]),
             plain: vec![NONE; self.states.len()],
-            made: vec![NONE; self.steps.len()],
+            entry_of: vec![NONE; self.steps.len()],
             out: WatchedLexer {
                 byte_class: self.dfa.byte_class,
                 classes: self.dfa.class_count,
                 symbols: self.dfa.symbols,
-                steps: Vec::with_capacity(self.step_of.len()),
+                steps: Vec::with_capacity(self.states.len() * self.dfa.class_count),
                 entries: vec![Entry::new()],
                 cand: Vec::new(),
                 cand_emissions: Vec::new(),
@@ -864,46 +936,51 @@ impl<'a> Raw<'a> {
             ended,
         };
         finish.number[0] = 0;
-        let mut pool = bits::Pool::new(self.width);
-        let mut sets: Vec<u32> = Vec::new();
-        let mut set_of = |out: &mut TermSets, set: &[u64]| {
-            let id = pool.intern(set) as usize;
-            if id == sets.len() {
-                sets.push(self.set(out, set));
-            }
-            (id as u32, sets[id])
-        };
-        let mut entry_of = vec![NONE; self.steps.len()];
-        // Entries of a list of ends depend on what is emitted alone.
-        let mut entries_of: FxHashMap<(u32, Bits), Box<[u32]>> = FxHashMap::default();
+        finish.entry_of[DEAD_STEP as usize] = DEAD_ENTRY;
+        // What each state emits; and by that, and the list or the group, the entries of ends, and emissions.
+        let mut emitted_of: Vec<u32> = Vec::new();
+        let mut ends_of: FxHashMap<(u32, u32), Box<[u32]>> = FxHashMap::default();
         let mut emissions_of: FxHashMap<(u32, u32), SmallVec<[u32; 1]>> = FxHashMap::default();
         while let Some(x) = finish.order.pop_front() {
             crate::control::check();
-            let live_of = live;
-            let live = &live[x as usize];
-            let emitted: Bits = self.cand_of(x).iter().zip(live).map(|(c, l)| c & l).collect();
-            for &step in &self.inside[self.inside_start[x as usize]..self.inside_start[x as usize + 1]] {
-                if finish.made[step as usize] == NONE {
-                    finish.made[step as usize] = finish.entry_of(step, &emitted);
+            let number = finish.number[x as usize];
+            let emitted = finish.emitted(x);
+            let row = self.row_of[x as usize];
+            let model = finish.number[row.state as usize];
+            let steps = finish.out.steps.len();
+            if model < number && emitted_of[model as usize] == emitted {
+                let model = model as usize * self.dfa.class_count;
+                finish.out.steps.extend_from_within(model..model + self.dfa.class_count);
+            } else {
+                for &step in self.inside_steps(x) {
+                    finish.inside_entry(step);
                 }
-                entry_of[step as usize] = finish.made[step as usize];
+                let list = self.ends_of[x as usize];
+                let ends = &self.ends[list as usize];
+                let entries = ends_of.entry((list, emitted)).or_insert_with(|| finish.end_entries(ends, emitted));
+                ends.iter().zip(&**entries).for_each(|(&step, &entry)| finish.entry_of[step as usize] = entry);
+                let row = &self.rows[row.number * self.dfa.class_count..][..self.dfa.class_count];
+                finish.out.steps.extend(row.iter().map(|&step| finish.entry_of[step as usize]));
             }
-            let list = self.ends_of[x as usize];
-            let ends = &self.ends[list as usize];
-            let entries = entries_of
-                .entry((list, emitted.clone()))
-                .or_insert_with_key(|(_, emitted)| ends.iter().map(|&step| finish.entry_of(step, emitted)).collect());
-            ends.iter().zip(&**entries).for_each(|(&step, &entry)| entry_of[step as usize] = entry);
-            let steps = &self.step_of[x as usize * self.dfa.class_count..][..self.dfa.class_count];
-            finish.out.steps.extend(steps.iter().map(|&step| entry_of[step as usize]));
+            for &(class, step) in self.own_of(x) {
+                finish.out.steps[steps + class as usize] = finish.inside_entry(step);
+            }
+            emitted_of.push(emitted);
             let (_, watchers) = self.states[x as usize];
             let group = self.group_of(x);
-            let (emitted_id, cand) = set_of(&mut finish.out.sets, &emitted);
-            let emissions = emissions_of.entry((emitted_id, group)).or_insert_with(|| {
-                let groups = self.next_groups(&emitted, group).into_iter().filter(|(ignored, _)| !ignored);
-                groups.map(|(ignored, group)| finish.emission(&emitted, ignored, group)).collect()
+            let cand = finish.set(emitted);
+            let emissions = emissions_of.entry((emitted, group)).or_insert_with(|| {
+                let groups =
+                    self.next_groups(finish.pool.get(emitted), group).into_iter().filter(|(ignored, _)| !ignored);
+                groups.map(|(ignored, group)| finish.emission(emitted, ignored, group)).collect()
             });
-            let pending = if self.is_start(x) { NONE } else { set_of(&mut finish.out.sets, live).1 };
+            let pending = match self.is_start(x) {
+                true => NONE,
+                false => {
+                    let pending = finish.pool.intern(&live[x as usize]);
+                    finish.set(pending)
+                }
+            };
             let out = &mut finish.out;
             out.cand.push(cand);
             out.cand_emissions.push(emissions.clone());
@@ -911,26 +988,15 @@ impl<'a> Raw<'a> {
             out.group.push(group);
             out.watched_states += usize::from(watchers != UNWATCHED);
             out.watched.push(watchers != UNWATCHED);
-            for &(letter, to) in self.moves.of(x).iter().filter(|m| !bits::is_empty(&live_of[m.1 as usize])) {
-                let (from, to) = (finish.number[x as usize], finish.state(to));
-                finish.out.moves.push(from, letter, to);
+            for &(letter, to) in self.moves.of(x).iter().filter(|m| !bits::is_empty(&live[m.1 as usize])) {
+                let to = finish.state(to);
+                finish.out.moves.push(number, letter, to);
             }
-            let out = &mut finish.out;
             if self.is_start(x) && watchers == UNWATCHED {
-                out.starts[group as usize] = finish.number[x as usize];
+                finish.out.starts[group as usize] = number;
             }
         }
         finish.out
-    }
-
-    /// Intern a set of bits; `NONE` for the empty one.
-    fn set(&self, sets: &mut TermSets, set: &[u64]) -> u32 {
-        if bits::is_empty(set) {
-            return NONE;
-        }
-        let ignored = bits::meets(set, &self.facts.ignored);
-        let terms = bits::iter(set).filter(|&t| bits::has(&self.facts.usable, t)).collect();
-        sets.intern(TermSet { terms, ignored })
     }
 }
 
@@ -938,26 +1004,87 @@ impl<'a> Raw<'a> {
 struct Finish<'r, 'a> {
     raw: &'r Raw<'a>,
     live: &'r bits::Matrix,
-    ended: &'r FxHashMap<(u32, u32), Vec<u64>>,
+    ended: &'r [Vec<u64>],
     /// New number of each raw state.
     number: Vec<u32>,
     order: VecDeque<u32>,
     count: u32,
+    /// Sets of candidates and live sets as bits, and which of the lexer's they are, as far as it has them.
+    pool: bits::Pool,
+    sets: Vec<Option<u32>>,
     emission_ids: FxHashMap<Emission, u32>,
     /// Emissions by what they were made of.
-    emissions: FxHashMap<(Bits, bool, u32), u32>,
+    emissions: FxHashMap<(u32, bool, u32), u32>,
     entry_ids: FxHashMap<Entry, u32>,
     /// Entries that lead to a state and emit nothing, by that state.
     plain: Vec<u32>,
-    /// Entry of each step inside a lexeme, or `NONE` as long as nobody came there.
-    made: Vec<u32>,
+    /// Entry of each step, or `NONE` as long as nobody came there. Those of ends change with what is emitted.
+    entry_of: Vec<u32>,
     out: WatchedLexer,
 }
 
 impl Finish<'_, '_> {
-    /// The number of the entry that a step becomes.
-    fn entry_of(&mut self, step: u32, emitted: &[u64]) -> u32 {
-        let entry = self.entry(&self.raw.steps[step as usize], emitted);
+    /// The candidates of a state that are not traps.
+    fn emitted(&mut self, x: u32) -> u32 {
+        let emitted: Bits = self.raw.cand_of(x).iter().zip(&self.live[x as usize]).map(|(c, l)| c & l).collect();
+        self.pool.intern(&emitted)
+    }
+
+    /// One of the pool's sets as the lexer has it; `NONE` for the empty one.
+    fn set(&mut self, id: u32) -> u32 {
+        let facts = self.raw.facts;
+        self.sets.resize(self.sets.len().max(id as usize + 1), None);
+        *self.sets[id as usize].get_or_insert_with(|| {
+            let set = self.pool.get(id);
+            if bits::is_empty(set) {
+                return NONE;
+            }
+            let terms = bits::iter(set).filter(|&t| bits::has(&facts.usable, t)).collect();
+            self.out.sets.intern(TermSet { terms, ignored: bits::meets(set, &facts.ignored) })
+        })
+    }
+
+    /// The number of the entry that a step inside a lexeme becomes.
+    fn inside_entry(&mut self, step: u32) -> u32 {
+        if self.entry_of[step as usize] == NONE {
+            let mut entry = Entry::new();
+            self.go(self.raw.steps[step as usize].main, NONE, &mut entry);
+            self.entry_of[step as usize] = self.number_of(entry);
+        }
+        self.entry_of[step as usize]
+    }
+
+    /// The numbers of the entries that steps become at which the lexeme may end, as one of `emitted`.
+    fn end_entries(&mut self, ends: &[u32], emitted: u32) -> Box<[u32]> {
+        let facts = self.raw.facts;
+        // What may be next. Traps are not emitted, so there may be nothing.
+        let mut next = Bits::from_slice(&facts.ignored);
+        for t in bits::iter(self.pool.get(emitted)).filter(|&t| bits::has(&facts.usable, t)) {
+            bits::unite(&mut next, &facts.follow[t as usize]);
+        }
+        let raw = self.raw;
+        let of_step = |&step: &u32| {
+            let Step { main, shorts, .. } = &raw.steps[step as usize];
+            let mut entry = Entry::new();
+            self.go(*main, NONE, &mut entry);
+            for short in shorts {
+                let live = match short.goes {
+                    Goes::To(to) => &self.live[to as usize],
+                    Goes::Ends(end) => &self.ended[end as usize][..],
+                    Goes::Dead => continue,
+                };
+                let may = short.ignored || bits::meets(&next, live);
+                let emission = if may { self.emission(emitted, short.ignored, short.group) } else { NONE };
+                if emission != NONE {
+                    self.go(short.goes, emission, &mut entry);
+                }
+            }
+            self.number_of(entry)
+        };
+        ends.iter().map(of_step).collect()
+    }
+
+    fn number_of(&mut self, entry: Entry) -> u32 {
         let next = self.out.entries.len() as u32;
         if let [Alternative { emit: [NONE, NONE], next: to }] = entry[..] {
             let known = &mut self.plain[to as usize];
@@ -973,40 +1100,18 @@ impl Finish<'_, '_> {
         })
     }
 
-    fn entry(&mut self, (main, short): &RawStep, emitted: &[u64]) -> Entry {
-        let raw = self.raw;
-        let mut entry = Entry::new();
-        self.go(main, NONE, &mut entry);
-        for short in short {
-            let next = match &short.goes {
-                Goes::To(to) => &self.live[*to as usize],
-                Goes::Dead => continue,
-                ends => &self.ended[&ends.end().unwrap_or_default()],
-            };
-            let part = if short.ignored { &raw.facts.ignored } else { &raw.facts.usable };
-            let emitted: Vec<u64> = emitted.iter().zip(part).map(|(e, p)| e & p).collect();
-            let may = if short.ignored { !bits::is_empty(&emitted) } else { raw.may_follow(&emitted, next) };
-            // No candidate may lead to the group any more: traps are not emitted.
-            let emission = if may { self.emission(&emitted, short.ignored, short.group) } else { NONE };
-            if emission != NONE {
-                self.go(&short.goes, emission, &mut entry);
-            }
-        }
-        entry
-    }
-
     /// Add the alternatives of a way on, after an emission or `NONE`.
-    fn go(&mut self, goes: &Goes, first: u32, entry: &mut Entry) {
+    fn go(&mut self, goes: Goes, first: u32, entry: &mut Entry) {
         match goes {
             Goes::Dead => {}
-            Goes::To(to) if bits::is_empty(&self.live[*to as usize]) => {}
+            Goes::To(to) if bits::is_empty(&self.live[to as usize]) => {}
             Goes::To(to) => {
-                let next = self.state(*to);
+                let next = self.state(to);
                 entry.push(Alternative { emit: [first, NONE], next });
             }
-            Goes::Ends(_, afters) => {
-                let candidates = &self.ended[&goes.end().unwrap_or_default()];
-                for after in afters {
+            Goes::Ends(end) => {
+                let candidates = self.pool.intern(&self.ended[end as usize]);
+                for after in &self.raw.ended[end as usize].afters {
                     let emission = self.emission(candidates, after.ignored, after.group);
                     if emission != NONE {
                         let next = self.state(after.state);
@@ -1028,8 +1133,8 @@ impl Finish<'_, '_> {
     }
 
     /// The emission of those candidates that are ignored, or that can be followed by a lexeme of `group`.
-    fn emission(&mut self, candidates: &[u64], ignored: bool, group: u32) -> u32 {
-        let key = (SmallVec::from(candidates), ignored, group);
+    fn emission(&mut self, candidates: u32, ignored: bool, group: u32) -> u32 {
+        let key = (candidates, ignored, group);
         if let Some(&emission) = self.emissions.get(&key) {
             return emission;
         }
@@ -1038,8 +1143,9 @@ impl Finish<'_, '_> {
         emission
     }
 
-    fn new_emission(&mut self, candidates: &[u64], ignored: bool, group: u32) -> u32 {
+    fn new_emission(&mut self, candidates: u32, ignored: bool, group: u32) -> u32 {
         let facts = self.raw.facts;
+        let candidates = self.pool.get(candidates);
         let set = if ignored {
             if !bits::meets(candidates, &facts.ignored) {
                 return NONE;
@@ -1064,13 +1170,18 @@ impl Finish<'_, '_> {
 }
 
 /// Least sets that contain `sets` and, along every edge (from, to), what the target's set contains.
-pub(super) fn propagate(mut sets: bits::Matrix, edges: Vec<(u32, u32)>) -> bits::Matrix {
-    let (starts, sources) = by_target(edges.into_iter(), sets.len());
+pub(super) fn propagate(mut sets: bits::Matrix, edges: &[(u32, u32)]) -> bits::Matrix {
+    let sources = sources(sets.len(), edges);
+    // Those that many lead to first, so that what they have is passed on once; then the last ones.
     let mut queue: Vec<u32> = (0..sets.len() as u32).collect();
+    queue.sort_by_key(|&x| sources.row(x as usize).len());
     let mut queued = vec![true; sets.len()];
     while let Some(to) = queue.pop() {
         queued[to as usize] = false;
-        for &from in &sources[starts[to as usize] as usize..starts[to as usize + 1] as usize] {
+        if bits::is_empty(&sets[to as usize]) {
+            continue;
+        }
+        for &from in sources.row(to as usize) {
             if sets.unite(from as usize, to as usize) && !std::mem::replace(&mut queued[from as usize], true) {
                 queue.push(from);
             }
@@ -1079,18 +1190,8 @@ pub(super) fn propagate(mut sets: bits::Matrix, edges: Vec<(u32, u32)>) -> bits:
     sets
 }
 
-/// Sources of edges (from, to) by target, in order, and where those of each target begin.
-pub(super) fn by_target(edges: impl Iterator<Item = (u32, u32)> + Clone, n: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0; n + 1];
-    edges.clone().for_each(|(_, to)| starts[to as usize + 1] += 1);
-    for i in 0..n {
-        starts[i + 1] += starts[i];
-    }
-    let mut free = starts.clone();
-    let mut sources = vec![0; starts[n] as usize];
-    for (from, to) in edges {
-        sources[free[to as usize] as usize] = from;
-        free[to as usize] += 1;
-    }
-    (starts, sources)
+/// The sources of edges (from, to) by target.
+pub(super) fn sources(len: usize, edges: &[(u32, u32)]) -> Relation {
+    let backwards: Vec<(u32, u32)> = edges.iter().map(|&(from, to)| (to, from)).collect();
+    Relation::from_pairs(len, &backwards)
 }
