@@ -33,7 +33,7 @@ demo: $(BUILT) ## Decode 200 SQL statements under masks and judge them, then 200
 test: $(BUILT) $(VOCABULARIES_INSTALLED) ## Run the Rust and the Python tests
 	@echo "test: running the Rust tests, then the Python tests"
 	@$(CARGO_TEST)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(BUILT) ## Check formatting, lints and types
 	@echo "check: formatting, lints and types of Rust and Python"
