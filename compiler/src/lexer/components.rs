@@ -150,9 +150,16 @@ impl Components {
         sets: &mut CandidateSets,
     ) -> Result<(Dfa, Vec<Chain>), LexerError> {
         let split = split(patterns);
-        let parts: Vec<Arc<Component>> =
-            split.iter().map(|patterns| self.get(patterns, rules)).collect::<Result<_, _>>()?;
-        let mut starts = vec![DEAD; parts.len()];
+        let mut parts: Vec<Arc<Component>> = Vec::with_capacity(split.len());
+        let (mut states, most) = (1, rules.limits.max_dfa_states);
+        for patterns in &split {
+            parts.push(self.get(patterns, rules)?);
+            // The start of a component is the start; nothing leads back to it.
+            states += parts[parts.len() - 1].dfa.state_count() - 1;
+            if states > most {
+                return Err(LexerError::overflow(Overflow::States(most), None));
+            }
+        }
         let (classes, byte_class) = joint_classes(&parts);
         let k = classes.len();
         let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
@@ -161,9 +168,7 @@ impl Components {
             let id = |old: TerminalId| patterns[part.members.partition_point(|&member| member < old)].id;
             let set_ids: Vec<u32> =
                 part.sets.iter().map(|set| sets.intern(set.iter().map(|&t| id(t)).collect())).collect();
-            // The start of a component is the start; nothing leads back to it.
             let offset = out.cand.len() as u32 - 1;
-            starts[i] = offset;
             let of = |q: u32| if q == DEAD { DEAD } else { q + offset };
             for q in 0..part.dfa.state_count() {
                 let row = part.dfa.row(q);
@@ -182,9 +187,6 @@ impl Components {
                 }
             }
             chains.extend(part.chains.iter().map(|chain| Chain { terminal: id(chain.terminal), ..chain.clone() }));
-        }
-        if out.cand.len() > rules.limits.max_dfa_states {
-            return Err(LexerError::overflow(Overflow::States(rules.limits.max_dfa_states), None));
         }
         Ok((renumber(&out, 0), chains))
     }

@@ -132,11 +132,16 @@ impl GroupedDfa {
             max_subset_elements: limits.max_subset_elements / 16,
             ..limits.clone()
         };
-        let groups = Groups::contextual(terminals, table, shared, counting, known);
-        if shared && let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting, known) {
-            return Ok((groups, dfa));
+        if shared {
+            // Two counters in one lexer may take more states than the copies that they stand for.
+            for counting in [counting, &Counting::none()] {
+                let groups = Groups::contextual(terminals, table, true, counting, known);
+                if let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting, known) {
+                    return Ok((groups, dfa));
+                }
+            }
         }
-        let groups = if shared { Groups::contextual(terminals, table, false, counting, known) } else { groups };
+        let groups = Groups::contextual(terminals, table, false, counting, known);
         let dfa = Self::build(terminals, &groups.members, symbols, limits, counting, known)?;
         Ok((groups, dfa))
     }

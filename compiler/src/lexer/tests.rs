@@ -604,6 +604,46 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
 }
 
 #[test]
+fn what_is_remembered_serves_other_terminals() {
+    let digits = || repeat(class('0', '9'), 1, None);
+    let (spaces, word) = (|| repeat(class(' ', ' '), 1, Some(9)), || repeat(class('a', 'z'), 2, Some(4)));
+    let known = Components::default();
+    let build = |exprs: Vec<(Expr, i32)>, resolve_ranks: bool| {
+        let named = exprs.into_iter().enumerate().map(|(i, (e, rank))| terminal(&format!("T{i}"), e, rank, false));
+        let terminals: Vec<Terminal> = named.collect();
+        let members: Vec<TerminalId> = (0..terminals.len() as u32).collect();
+        let (limits, counting) = (LexerLimits::default(), Counting::none());
+        let made = |known: &Components| {
+            LexerDfa::counted(&terminals, &members, resolve_ranks, &limits, &counting, known).unwrap()
+        };
+        let dfa = made(&known);
+        check_invariants(&dfa);
+        assert_eq!(dfa, made(&Components::default()));
+        dfa
+    };
+    let first = build(vec![(digits(), 0), (spaces(), 0)], true);
+    assert_eq!((first.candidates(first.run(0, b"7").unwrap()), first.run(0, b" 7")), (&[0][..], None));
+    // The same patterns as other terminals, beside others, and of another rank.
+    let second = build(vec![(word(), 0), (spaces(), 0), (digits(), 0)], true);
+    assert_eq!(second.candidates(second.run(0, b"  ").unwrap()), [1]);
+    assert_eq!(second.candidates(second.run(0, b"7").unwrap()), [2]);
+    let among_equals = build(vec![(digits(), 0), (class('0', '9'), 0)], true);
+    assert_eq!(among_equals.candidates(among_equals.run(0, b"7").unwrap()), [0, 1]);
+    let outranked = build(vec![(digits(), 0), (class('0', '9'), 1)], true);
+    assert_eq!(outranked.candidates(outranked.run(0, b"7").unwrap()), [1]);
+    let both = build(vec![(digits(), 0), (class('0', '9'), 1)], false);
+    assert_eq!(both.candidates(both.run(0, b"7").unwrap()), [0, 1]);
+}
+
+#[test]
+fn components_are_limited_together() {
+    let limits = LexerLimits { max_dfa_states: 100, ..LexerLimits::default() };
+    let exprs = ['a', 'b'].map(|c| repeat(class(c, c), 60, Some(60)));
+    assert!(build_within(&exprs[..1], &limits).is_ok());
+    assert_eq!(build_within(&exprs, &limits), Err(LexerError::DfaStates { terminal: None, limit: 100 }));
+}
+
+#[test]
 fn the_start_is_isolated() {
     // In a* without isolation the start would be reached again.
     let dfa = build(&[repeat(lit("a"), 1, None), repeat(lit("ab"), 1, None)]).unwrap();
