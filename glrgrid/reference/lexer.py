@@ -33,7 +33,7 @@ NO_TERMINALS: frozenset[int] = frozenset()
 
 
 MOST_PLACES = 60_000
-"""Places inside lexemes that are looked at together; each takes some milliseconds."""
+"""Most places inside lexemes that are looked at together; some grammars have millions, which fill the memory."""
 
 
 class TooManyBranches(RuntimeError):

@@ -64,9 +64,9 @@ OF_KIND = {
         "group change inside a token": 200,
         "three terminals": 100,
     },
-    "count": {"walks": 480, "positions": 5_000, "counters": 15, "live watcher": 5, "several groups": 2},
+    "count": {"walks": 480, "positions": 5_000, "counters": 20, "live watcher": 5, "several groups": 2},
 }
-CASES = {"basic": 600, "contextual": 600, "json": 100, "count": 60}
+CASES = {"basic": 600, "contextual": 600, "json": 100, "count": 70}
 
 
 def run(case: Case, rng: random.Random, walks: Walks, number: int) -> None:
