@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::counters::{Chain, Counting, Moves, of_chain};
-use super::determinize::{Dfa, Overflow, determinize};
+use super::determinize::{Dfa, Overflow, classes_of, determinize, joint_classes};
 use super::minimize::{minimize, renumber};
 use super::nfa::Builder;
 use super::{CandidateSets, DEAD, LexerError, LexerLimits};
@@ -21,7 +21,7 @@ use crate::vocab::ByteSet;
 const ALL: ByteSet = [u64::MAX; 4];
 
 /// What is not a word of a terminal.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Pattern<'a> {
     pub id: TerminalId,
     /// Alternatives.
@@ -58,8 +58,8 @@ struct Component {
     chains: Vec<Chain>,
 }
 
-/// All that a component depends on, terminals aside.
-#[derive(Debug, PartialEq, Eq, Hash)]
+/// All that a component depends on.
+#[derive(Debug)]
 struct Key {
     members: Vec<KeyMember>,
     resolve_ranks: bool,
@@ -67,7 +67,7 @@ struct Key {
     copied_states: u64,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct KeyMember {
     parts: Vec<Expr>,
     whole: bool,
@@ -160,11 +160,12 @@ impl Components {
                 return Err(LexerError::overflow(Overflow::States(most), None));
             }
         }
-        let (classes, byte_class) = joint_classes(&parts);
-        let k = classes.len();
+        let (byte_class, sample) = joint_classes(parts.iter().map(|part| &part.dfa.byte_class));
+        let k = sample.len();
         let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
         let mut chains: Vec<Chain> = Vec::new();
-        for (i, (part, patterns)) in parts.iter().zip(&split).enumerate() {
+        for (part, patterns) in parts.iter().zip(&split) {
+            let classes = classes_of(&sample, &part.dfa.byte_class);
             let id = |old: TerminalId| patterns[part.members.partition_point(|&member| member < old)].id;
             let set_ids: Vec<u32> =
                 part.sets.iter().map(|set| sets.intern(set.iter().map(|&t| id(t)).collect())).collect();
@@ -173,11 +174,11 @@ impl Components {
             for q in 0..part.dfa.state_count() {
                 let row = part.dfa.row(q);
                 if q == 0 {
-                    for (to, class) in out.next.iter_mut().zip(&classes) {
-                        *to = (*to).min(of(row[class[i] as usize]));
+                    for (to, &class) in out.next.iter_mut().zip(&classes) {
+                        *to = (*to).min(of(row[class]));
                     }
                 } else {
-                    out.next.extend(classes.iter().map(|class| of(row[class[i] as usize])));
+                    out.next.extend(classes.iter().map(|&class| of(row[class])));
                     out.cand.push(set_ids[part.dfa.cand[q] as usize]);
                 }
             }
@@ -292,19 +293,4 @@ fn first_bytes(expr: &Expr, depth: usize) -> (ByteSet, bool) {
         },
         _ => (ALL, true),
     }
-}
-
-/// Classes of bytes that no component tells apart, numbered by their first bytes: the class of each component.
-fn joint_classes(parts: &[Arc<Component>]) -> (Vec<Vec<u8>>, [u8; 256]) {
-    let mut classes: Vec<Vec<u8>> = Vec::new();
-    let mut ids: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
-    let byte_class = std::array::from_fn(|byte| {
-        let key: Vec<u8> = parts.iter().map(|part| part.dfa.byte_class[byte]).collect();
-        let next = classes.len() as u8;
-        *ids.entry(key).or_insert_with_key(|key| {
-            classes.push(key.clone());
-            next
-        })
-    });
-    (classes, byte_class)
 }

@@ -5,6 +5,7 @@
 //! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
 use super::counters::of_chain;
+use super::determinize::{classes_of, joint_classes};
 use super::{Chain, Components, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
@@ -165,17 +166,7 @@ impl GroupedDfa {
             }
         });
         let parts: Vec<LexerDfa> = parts.into_iter().collect::<Result<_, _>>()?;
-        let mut byte_class = [0u8; 256];
-        let mut ids: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
-        let mut sample: Vec<u8> = Vec::new();
-        for byte in 0..=255u8 {
-            let key = parts.iter().map(|p| p.byte_class[byte as usize]).collect();
-            let next = ids.len() as u8;
-            byte_class[byte as usize] = *ids.entry(key).or_insert_with(|| {
-                sample.push(byte);
-                next
-            });
-        }
+        let (byte_class, sample) = joint_classes(parts.iter().map(|part| &part.byte_class));
         let mut out = GroupedDfa {
             byte_class,
             class_count: sample.len(),
@@ -191,8 +182,7 @@ impl GroupedDfa {
         for (group, part) in parts.iter().enumerate() {
             let (offset, sets) = (out.cand.len() as u32, out.cand_sets.len() as u32 - 1);
             out.starts.push(offset);
-            let classes: Vec<usize> =
-                sample.iter().map(|&byte| usize::from(part.byte_class[usize::from(byte)])).collect();
+            let classes = classes_of(&sample, &part.byte_class);
             for q in 0..part.state_count() as u32 {
                 let row = part.row(q);
                 out.next

@@ -70,7 +70,7 @@ use words::Words;
 pub const DEAD: u32 = u32::MAX;
 
 /// How large the automata of one lexer may grow before the build gives up with a [`LexerError`].
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LexerLimits {
     /// NFA states, of all terminals together that may begin alike. Default 4,000,000, some 100 MB.
     pub max_nfa_states: usize,
