@@ -22,7 +22,8 @@ pub struct Config {
     pub max_watched_states: usize,
     /// Edges of the Parser DWA. Default 20,000,000.
     pub max_dwa_edges: usize,
-    /// A lexer state with more tokens than this of its own gets a partition that other states can build on.
+    /// A lexer state with more tokens than this of its own gets a partition that other states can build on; if lexemes go on
+    /// there with as many bytes, what tokens do inside of them is remembered beside the vocabulary.
     /// Default 64; tests lower it so that small vocabularies take that path too.
     pub shared_tokens: u32,
     /// Tokens for which a state must do the same as another to build on it. Default 16.

@@ -44,8 +44,8 @@ pub(crate) trait Schedule<'c>: Automaton {
     fn unite_pieces(self, group: Self::Group, verdicts: &[u64], row: &mut Union<'_>);
     /// Unite the group's own tokens into `row`.
     fn unite_own(self, group: Self::Group, verdicts: &[u64], row: &mut [u32]);
-    /// Tokens to take out of the pieces of all groups.
-    fn dropped(self, x: u32) -> Option<Tokens<'c>>;
+    /// Take out of `row` what the recipe of `x` has not of the pieces of all groups.
+    fn drop_from(self, x: u32, row: &mut [u32]);
     /// Rows composed so far.
     fn composed(self) -> &'c Cache;
 }
@@ -191,9 +191,7 @@ impl<'c, S: Schedule<'c>> Masks<'c, S> {
         };
         each(&mut |group, verdicts| self.schedule.unite_pieces(group, verdicts, &mut union));
         let row = union.row();
-        if let Some(dropped) = self.schedule.dropped(x) {
-            dropped.clear_from(row);
-        }
+        self.schedule.drop_from(x, row);
         let mut complete = false;
         each(&mut |group, verdicts| {
             self.schedule.unite_own(group, verdicts, row);

@@ -465,9 +465,12 @@ impl<'c> Schedule<'c> for Whole<'c> {
         }
     }
 
-    fn dropped(self, x: u32) -> Option<Tokens<'c>> {
-        let run = self.tables.recipe_drop.get(x as usize);
-        (run != NONE).then(|| self.run(run))
+    fn drop_from(self, x: u32, row: &mut [u32]) {
+        let mut drop = self.tables.recipe_drop.get(x as usize);
+        while drop != NONE {
+            self.run(self.tables.drop_run.get(drop as usize)).clear_from(row);
+            drop = self.tables.drop_more.get(drop as usize);
+        }
     }
 
     fn composed(self) -> &'c Cache {

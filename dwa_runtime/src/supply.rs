@@ -413,8 +413,10 @@ impl<'c> Schedule<'c> for Demanded<'c> {
         held.for_each(|(_, tokens)| tokens.tokens().or_into(row));
     }
 
-    fn dropped(self, x: u32) -> Option<Tokens<'c>> {
-        self.filled.recipe(x).dropped.as_ref().map(TokenSet::tokens)
+    fn drop_from(self, x: u32, row: &mut [u32]) {
+        if let Some(dropped) = &self.filled.recipe(x).dropped {
+            dropped.tokens().clear_from(row);
+        }
     }
 
     fn composed(self) -> &'c Cache {

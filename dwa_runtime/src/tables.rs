@@ -271,8 +271,12 @@ sections! {
     own_verdict: Id,
     /// Sparse run.
     own_run: Id,
-    /// Sparse run of tokens each recipe takes out of its pieces, or `NONE`.
+    /// Drop that each recipe takes out of its pieces, or `NONE`.
     recipe_drop: Id,
+    /// Sparse run of tokens of each drop.
+    drop_run: Id,
+    /// Earlier drop that belongs to it as well, or `NONE`.
+    drop_more: Id,
 }
 
 /// The scalars of an artifact.

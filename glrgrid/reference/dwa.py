@@ -47,7 +47,7 @@ _LAYOUT = """
     lr_group lr_class dwa_start dwa_default_next dwa_default_output dwa_symbol dwa_next dwa_output output_verdicts*
     source_start class_verdict class_dense class_run dense* dense_base dense_delta run_start run_word* run_bits*
     group_start group_emit group_flags* group_mask verdict_masks*
-    piece_start piece_source piece_bytes byte_sets* own_start own_verdict own_run recipe_drop
+    piece_start piece_source piece_bytes byte_sets* own_start own_verdict own_run recipe_drop drop_run drop_more
 """
 SECTIONS = {name.rstrip("*"): not name.endswith("*") for name in _LAYOUT.split()}
 """Sections of an artifact, in order, and whether their elements are ids (in which all ones stand for none)."""
@@ -203,8 +203,9 @@ class ExportedDwa:
                     own |= self._run_tokens(self._at("own_run", i))
             complete |= bool(self._at("group_flags", group) & GROUP_ENDS and holds[END_VERDICT])
         drop = self._at("recipe_drop", lexer)
-        if drop != NONE:
-            row &= ~self._run_tokens(drop)
+        while drop != NONE:
+            row &= ~self._run_tokens(self._at("drop_run", drop))
+            drop = self._at("drop_more", drop)
         return row | own, complete
 
     def _source(self, source: int, holds: Weight) -> Tokens:

@@ -13,6 +13,7 @@ use crate::vocab::{ByteSet, Trie};
 use dwa_runtime::supply::TokenSet;
 use dwa_runtime::{END_VERDICT, GROUP_ENDS, TableData};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A dense row that differs from an earlier one in fewer words than this is stored as the difference.
@@ -23,6 +24,37 @@ type Run = (Box<[u16]>, Box<[u32]>);
 /// Tokens as intervals of token indices.
 type Intervals = Vec<(u32, u32)>;
 
+/// Drops that are tried, the latest first, for another to be more than.
+const DROPS_TRIED: usize = 16;
+/// Drops that one may be made of.
+const MAX_DEPTH: usize = 32;
+
+/// A drop that was stored: all its tokens, and how many others it is made of.
+struct Drop {
+    id: u32,
+    depth: usize,
+    all: Run,
+}
+
+/// Whether a set of tokens is part of another.
+fn is_part(part: &Run, of: &Run) -> bool {
+    let mut of = of.0.iter().zip(&of.1);
+    let has =
+        |(word, bits): (&u16, &u32)| of.find(|(w, _)| *w >= word).is_some_and(|(w, b)| w == word && bits & !b == 0);
+    part.0.iter().zip(&part.1).all(has)
+}
+
+/// A set of tokens without those of a part.
+fn rest(all: &Run, part: &Run) -> Run {
+    let mut part = part.0.iter().zip(&part.1).peekable();
+    let left = all.0.iter().zip(&all.1).filter_map(|(word, bits)| {
+        let bits = bits & !part.next_if(|(w, _)| *w == word).map_or(0, |(_, bits)| *bits);
+        (bits != 0).then_some((*word, bits))
+    });
+    let (words, bits): (Vec<u16>, Vec<u32>) = left.unzip();
+    (words.into(), bits.into())
+}
+
 struct Writer<'a> {
     trie: &'a Trie,
     of_class: &'a [u32],
@@ -31,6 +63,8 @@ struct Writer<'a> {
     dense_ids: FxHashMap<Box<[u32]>, u32>,
     dense_rows: Vec<Box<[u32]>>,
     run_ids: FxHashMap<Run, u32>,
+    drop_ids: FxHashMap<Run, u32>,
+    recent_drops: VecDeque<Drop>,
     byte_set_ids: FxHashMap<ByteSet, u32>,
     masks: bits::Pool,
     /// Verdicts of each partition by first byte.
@@ -62,6 +96,8 @@ pub fn write(
         dense_ids: FxHashMap::default(),
         dense_rows: Vec::new(),
         run_ids: FxHashMap::default(),
+        drop_ids: FxHashMap::default(),
+        recent_drops: VecDeque::new(),
         byte_set_ids: FxHashMap::default(),
         masks: bits::Pool::new(verdict_words),
         partition_verdicts: Vec::new(),
@@ -83,7 +119,7 @@ pub fn write(
 
 /// A partition's tokens by verdict, and its verdicts by first byte.
 struct SourceRows {
-    classes: Vec<(u32, TokenSet)>,
+    classes: Vec<(u32, Arc<TokenSet>)>,
     by_byte: FxHashMap<u8, Vec<u64>>,
 }
 
@@ -103,8 +139,12 @@ impl SourceRows {
             .collect();
         by_verdict.sort_unstable();
         let tokens = |class: &[(u32, u32, u32)]| {
-            collector.add(trie, class.iter().map(|&(_, lo, hi)| (lo, hi)));
-            (class[0].0, collector.take())
+            let intervals: Intervals = class.iter().map(|&(_, lo, hi)| (lo, hi)).collect();
+            let set = trie.known.get(&intervals, || {
+                collector.add(trie, intervals.iter().copied());
+                collector.take()
+            });
+            (class[0].0, set)
         };
         let classes = by_verdict.chunk_by(|a, b| a.0 == b.0).map(tokens).collect();
         let mut by_byte: FxHashMap<u8, Vec<u64>> = FxHashMap::default();
@@ -131,9 +171,9 @@ impl SourceRows {
 impl Writer<'_> {
     fn source(&mut self, source: SourceRows) {
         for (verdict, tokens) in source.classes {
-            let (dense, run) = match tokens {
-                TokenSet::Dense(row) => (self.dense(row), NONE),
-                TokenSet::Sparse(words, bits) => (NONE, self.run((words, bits))),
+            let (dense, run) = match &*tokens {
+                TokenSet::Dense(row) => (self.dense(row.clone()), NONE),
+                TokenSet::Sparse(words, bits) => (NONE, self.run((words.clone(), bits.clone()))),
             };
             self.out.class_verdict.push(verdict);
             self.out.class_dense.push(dense);
@@ -162,12 +202,7 @@ impl Writer<'_> {
             }
         }
         self.out.group_start.push(self.out.group_emit.len() as u32);
-        let drop = if recipe.lost.is_empty() {
-            NONE
-        } else {
-            self.collector.add(self.trie, recipe.lost.iter().copied());
-            self.collected()
-        };
+        let drop = self.drop(&recipe.lost);
         self.out.recipe_drop.push(drop);
     }
 
@@ -267,6 +302,33 @@ impl Writer<'_> {
         for class in self.out.class_dense.iter_mut().filter(|class| **class != NONE) {
             *class = number[*class as usize];
         }
+    }
+
+    /// Store the tokens that a recipe has not, as more than an earlier drop if that has most of them: the longer a lexeme
+    /// of bounded length is, the more tokens are too long for what is left of it.
+    fn drop(&mut self, lost: &[(u32, u32)]) -> u32 {
+        if lost.is_empty() {
+            return NONE;
+        }
+        self.collector.add(self.trie, lost.iter().copied());
+        let all = self.collector.take_sparse();
+        if let Some(&known) = self.drop_ids.get(&all) {
+            return known;
+        }
+        let parts = self.recent_drops.iter().filter(|drop| drop.depth < MAX_DEPTH && is_part(&drop.all, &all));
+        let part = parts.max_by_key(|drop| drop.all.0.len()).map(|part| (part.id, part.depth, rest(&all, &part.all)));
+        let (more, depth, run) = match part {
+            Some((more, depth, rest)) if 2 * rest.0.len() <= all.0.len() => (more, depth + 1, rest),
+            _ => (NONE, 0, all.clone()),
+        };
+        let id = self.out.drop_run.len() as u32;
+        let run = self.run(run);
+        self.out.drop_run.push(run);
+        self.out.drop_more.push(more);
+        self.drop_ids.insert(all.clone(), id);
+        self.recent_drops.truncate(DROPS_TRIED - 1);
+        self.recent_drops.push_front(Drop { id, depth, all });
+        id
     }
 
     /// Store what was collected sparse.

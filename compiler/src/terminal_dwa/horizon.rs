@@ -4,7 +4,8 @@
 //! the same there. That is what collapses a bounded repeat: in `[^"]{0,1000}` the hundreds of states with many repeats to
 //! go differ only after hundreds of bytes. Classes are kept for a few horizons; a height is rounded up to the next.
 
-use crate::lexer::{NONE, WatchedLexer};
+use crate::grammar::relation::Relation;
+use crate::lexer::{Entry, NONE, WatchedLexer};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -28,44 +29,15 @@ pub(super) struct Horizons {
 impl Horizons {
     /// Classes for the horizons that texts of up to `highest` bytes need.
     pub fn new(lexer: &WatchedLexer, highest: u32) -> Self {
-        let n = lexer.state_count();
-        let mut class: Vec<u32> = Vec::with_capacity(n);
-        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        for x in 0..n {
-            let next = ids.len() as u32;
-            class.push(*ids.entry((lexer.live[x], lexer.group[x])).or_insert(next));
-        }
         let mut horizons = Horizons { states: Vec::new(), entries: Vec::new(), stable: false };
-        let mut count = ids.len();
+        let mut classes = Refinement::new(lexer);
         let needed = HORIZONS.iter().copied().find(|&h| h >= highest).unwrap_or(HORIZONS[HORIZONS.len() - 1]);
-        let affordable = (MAX_WORK / lexer.steps.len().max(1)) as u32;
-        for height in 1..=needed.min(affordable) {
-            let entry_class = entry_classes(lexer, &class);
-            // What is alone in its class stays so; the others are told apart by where their steps lead.
-            let mut members = vec![0u32; count];
-            class.iter().for_each(|&c| members[c as usize] += 1);
-            let mut ids: FxHashMap<(u32, Vec<u32>), u32> = FxHashMap::default();
-            let mut first = vec![true; count];
-            let before = count;
-            for x in (0..n).filter(|&x| members[class[x] as usize] > 1).collect::<Vec<_>>() {
-                crate::control::check();
-                // Below a node there are bytes only.
-                let steps = &lexer.steps[x * lexer.classes..][..lexer.byte_classes()];
-                let key = (class[x], steps.iter().map(|&entry| entry_class[entry as usize]).collect());
-                class[x] = *ids.entry(key).or_insert_with_key(|&(old, _)| {
-                    // The first part of a class keeps its number.
-                    if std::mem::take(&mut first[old as usize]) {
-                        old
-                    } else {
-                        count += 1;
-                        count as u32 - 1
-                    }
-                });
-            }
-            horizons.stable = count == before;
+        for height in 1..=needed {
+            let Some(changed) = classes.refine() else { break };
+            horizons.stable = !changed;
             if HORIZONS.contains(&height) || horizons.stable {
-                horizons.entries.push(entry_classes(lexer, &class));
-                horizons.states.push(class.clone());
+                horizons.entries.push(classes.of_entry.clone());
+                horizons.states.push(classes.of_state.clone());
             }
             if horizons.stable {
                 break;
@@ -96,20 +68,135 @@ impl Horizons {
     }
 }
 
-fn entry_classes(lexer: &WatchedLexer, class: &[u32]) -> Vec<u32> {
-    let mut ids: FxHashMap<SmallVec<[u32; 6]>, u32> = FxHashMap::default();
-    // Entries that only lead to a state are numbered as its class, the others from there on.
-    let others = class.len() as u32;
-    lexer
-        .entries
-        .iter()
-        .map(|entry| match &entry[..] {
-            [only] if only.emit == [NONE; 2] => class[only.next as usize],
-            entry => {
-                let key = entry.iter().flat_map(|a| [a.emit[0], a.emit[1], class[a.next as usize]]).collect();
-                let next = others + ids.len() as u32;
-                *ids.entry(key).or_insert(next)
+/// Classes of states and entries, told apart by ever longer texts.
+struct Refinement<'l> {
+    lexer: &'l WatchedLexer,
+    of_state: Vec<u32>,
+    of_entry: Vec<u32>,
+    /// States of each class.
+    members: Vec<u32>,
+    /// States that have each entry; entries that lead to each state.
+    states_with: Relation,
+    entries_to: Relation,
+    /// Classes of entries that do more than lead to a state, counted from [`OTHERS`].
+    others: FxHashMap<SmallVec<[u32; 6]>, u32>,
+    /// States to look at next: those with an entry whose class has changed.
+    pending: Vec<u32>,
+    work: usize,
+}
+
+/// Classes of entries from here on are of those that do more than lead to a state.
+const OTHERS: u32 = 1 << 31;
+
+impl<'l> Refinement<'l> {
+    /// What texts of no bytes tell apart.
+    fn new(lexer: &'l WatchedLexer) -> Self {
+        let n = lexer.state_count();
+        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut class = |x: usize| {
+            let next = ids.len() as u32;
+            *ids.entry((lexer.live[x], lexer.group[x])).or_insert(next)
+        };
+        let of_state: Vec<u32> = (0..n).map(&mut class).collect();
+        let mut members = vec![0; ids.len()];
+        of_state.iter().for_each(|&class| members[class as usize] += 1);
+        let mut with: Vec<(u32, u32)> = Vec::new();
+        let mut last = vec![NONE; lexer.entries.len()];
+        for x in 0..n as u32 {
+            for &entry in steps(lexer, x) {
+                if std::mem::replace(&mut last[entry as usize], x) != x {
+                    with.push((entry, x));
+                }
             }
-        })
-        .collect()
+        }
+        let leads =
+            |(entry, ways): (u32, &Entry)| ways.iter().map(move |way| (way.next, entry)).collect::<SmallVec<[_; 2]>>();
+        let to: Vec<(u32, u32)> = (0..).zip(&lexer.entries).flat_map(leads).collect();
+        let mut classes = Refinement {
+            lexer,
+            of_state,
+            of_entry: vec![NONE; lexer.entries.len()],
+            members,
+            states_with: Relation::from_pairs(lexer.entries.len(), &with),
+            entries_to: Relation::from_pairs(n, &to),
+            others: FxHashMap::default(),
+            pending: (0..n as u32).collect(),
+            work: 0,
+        };
+        (0..lexer.entries.len() as u32).for_each(|entry| classes.classify(entry));
+        classes
+    }
+
+    /// Find the class of an entry anew.
+    fn classify(&mut self, entry: u32) {
+        let class = |x: u32| self.of_state[x as usize];
+        self.of_entry[entry as usize] = match &self.lexer.entries[entry as usize][..] {
+            [only] if only.emit == [NONE; 2] => class(only.next),
+            ways => {
+                let key = ways.iter().flat_map(|a| [a.emit[0], a.emit[1], class(a.next)]).collect();
+                let next = OTHERS + self.others.len() as u32;
+                *self.others.entry(key).or_insert(next)
+            }
+        };
+    }
+
+    /// Tell states apart by texts longer by a byte. Returns whether any were; `None` if that takes too long.
+    fn refine(&mut self) -> Option<bool> {
+        let mut pending = std::mem::take(&mut self.pending);
+        // What is alone in its class stays so.
+        pending.retain(|&x| self.members[self.of_state[x as usize] as usize] > 1);
+        self.work += pending.len() * self.lexer.byte_classes();
+        if self.work > MAX_WORK {
+            return None;
+        }
+        // States of a class did the same so far. Those that are not looked at still do, so the others leave; if all are
+        // looked at, the first and those like it stay.
+        let mut looked_at: FxHashMap<u32, u32> = FxHashMap::default();
+        pending.iter().for_each(|&x| *looked_at.entry(self.of_state[x as usize]).or_default() += 1);
+        let mut parts: FxHashMap<(u32, Vec<u32>), u32> = FxHashMap::default();
+        let mut changed: Vec<(u32, u32)> = Vec::new();
+        for x in pending {
+            crate::control::check();
+            let old = self.of_state[x as usize];
+            let does = steps(self.lexer, x).iter().map(|&entry| self.of_entry[entry as usize]).collect();
+            let all = looked_at.get_mut(&old).filter(|count| **count == self.members[old as usize]);
+            let next = self.members.len() as u32;
+            let members = &mut self.members;
+            let class = *parts.entry((old, does)).or_insert_with(|| match all {
+                Some(count) => {
+                    // Nothing else of the class stays.
+                    *count = 0;
+                    old
+                }
+                None => {
+                    members.push(0);
+                    next
+                }
+            });
+            if class != old {
+                changed.push((x, class));
+            }
+        }
+        let mut entries: Vec<u32> = Vec::new();
+        for &(x, class) in &changed {
+            self.members[self.of_state[x as usize] as usize] -= 1;
+            self.members[class as usize] += 1;
+            self.of_state[x as usize] = class;
+            entries.extend(self.entries_to.row(x as usize));
+        }
+        entries.sort_unstable();
+        entries.dedup();
+        for entry in entries {
+            self.classify(entry);
+            self.pending.extend(self.states_with.row(entry as usize));
+        }
+        self.pending.sort_unstable();
+        self.pending.dedup();
+        Some(!changed.is_empty())
+    }
+}
+
+/// Entries of a state. Below a trie node there are bytes only.
+fn steps(lexer: &WatchedLexer, x: u32) -> &[u32] {
+    &lexer.steps[x as usize * lexer.classes..][..lexer.byte_classes()]
 }

@@ -6,6 +6,7 @@
 //! identifier: a state names another state's partition as its base, and lists the tokens that differ.
 
 use super::outcomes::Outcomes;
+use super::regions::{Event, Place};
 use super::walk::{Branches, Classes, From, Segment, Walker};
 use crate::config::Config;
 use crate::control;
@@ -13,6 +14,7 @@ use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// A partition, restricted to tokens with certain first bytes (`None`: all it has).
@@ -72,12 +74,18 @@ pub struct TerminalDwa {
 #[derive(Debug)]
 struct Base {
     x: u32,
+    /// What its partitions were walked from: only the same can use them.
+    from: From,
     /// First bytes its partitions cover.
     bytes: ByteSet,
     /// What is done under each byte class, as [`Builder::does`] says; `NONE` where its partitions cover nothing.
-    does: Vec<u32>,
+    does: OnceCell<Vec<u32>>,
     /// Partition of each group.
     groups: Vec<(u32, u32)>,
+    /// Tokens in them.
+    tokens: u32,
+    /// Where it is in its region, if it has one.
+    place: Option<(usize, u32)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -92,6 +100,8 @@ struct First {
     byte: u8,
     child: u32,
     tokens: u32,
+    /// The first of them.
+    lo: u32,
 }
 
 /// Makes recipes, of any state in any order.
@@ -107,8 +117,13 @@ pub(crate) struct Builder {
     /// Partition of each group's start, or `NONE` as long as nobody asked.
     boundaries: Vec<u32>,
     partitions: Vec<Vec<Segment>>,
+    /// First bytes of the tokens of each partition.
+    partition_bytes: Vec<ByteSet>,
     partition_ids: FxHashMap<Vec<Segment>, u32>,
     bases: Vec<Base>,
+    /// Regions, and which of them each state is in; `None` if it is in none.
+    places: Vec<Arc<Place>>,
+    place_of: FxHashMap<u32, Option<(usize, u32)>>,
     /// What [`Builder::shared_with_starts`] said of an entry and class, from a state of a group, between lexemes or not.
     shared: FxHashMap<(u32, usize, u32, bool), Option<Parts>>,
 }
@@ -142,10 +157,11 @@ impl Builder {
         terminal_class: Arc<[u32]>,
         config: &Config,
     ) -> Self {
-        let first: Vec<First> = trie
-            .first_bytes()
-            .map(|child| First { byte: trie.byte[child as usize], child, tokens: trie.tokens_of(child).len() as u32 })
-            .collect();
+        let of_child = |child: u32| {
+            let tokens = trie.tokens_of(child);
+            First { byte: trie.byte[child as usize], child, tokens: tokens.len() as u32, lo: tokens.start }
+        };
+        let first: Vec<First> = trie.first_bytes().map(of_child).collect();
         let mut classes = vec![FirstClass::default(); lexer.byte_classes()];
         for f in &first {
             let class = &mut classes[lexer.byte_class[f.byte as usize] as usize];
@@ -161,8 +177,11 @@ impl Builder {
             classes,
             boundaries: vec![NONE; lexer.starts.len()],
             partitions: Vec::new(),
+            partition_bytes: Vec::new(),
             partition_ids: FxHashMap::default(),
             bases: Vec::new(),
+            places: Vec::new(),
+            place_of: FxHashMap::default(),
             shared: FxHashMap::default(),
             walker: Walker::new(lexer, trie, outcomes),
         }
@@ -181,18 +200,28 @@ impl Builder {
     /// The partition of the start of a group's lexemes.
     fn boundary_of(&mut self, group: u32) -> u32 {
         if self.boundaries[group as usize] == NONE {
-            self.boundaries[group as usize] = self.boundary(self.walker.lexer.starts[group as usize]);
+            let start = self.walker.lexer.starts[group as usize];
+            let (mut segments, mut bytes) = (Segments::default(), [0; 4]);
+            for f in &self.first {
+                self.walker.walk(From::Boundary, start, f.child, |lo, hi, classes| {
+                    segments.add(lo, hi, classes[0].1);
+                    insert(&mut bytes, f.byte);
+                });
+            }
+            self.boundaries[group as usize] = self.partition(segments.0, bytes);
         }
         self.boundaries[group as usize]
     }
 
-    /// The partition of all tokens from the start of a group's lexemes.
-    fn boundary(&mut self, start: u32) -> u32 {
-        let mut segments = Segments::default();
-        for f in &self.first {
-            self.walker.walk(From::Boundary, start, f.child, |lo, hi, classes| segments.add(lo, hi, classes[0].1));
+    /// What the tokens in a state are walked from. A lexeme that can only become an ignored terminal leaves no trace, so
+    /// tokens do to the stacks what they do between lexemes.
+    fn from(&self, x: u32) -> From {
+        let lexer = &self.walker.lexer;
+        match lexer.live[x as usize] {
+            NONE => From::Boundary,
+            live if lexer.sets.sets[live as usize].terms.is_empty() => From::Boundary,
+            _ => From::Lexeme,
         }
-        self.partition(segments.0)
     }
 
     /// What [`Self::shared_with_starts`] says, looked up where it is much to ask.
@@ -257,12 +286,30 @@ impl Builder {
         Some(shared)
     }
 
-    fn partition(&mut self, segments: Vec<Segment>) -> u32 {
+    fn partition(&mut self, segments: Vec<Segment>, bytes: ByteSet) -> u32 {
         let next = self.partitions.len() as u32;
         *self.partition_ids.entry(segments).or_insert_with_key(|segments| {
             self.partitions.push(segments.clone());
+            self.partition_bytes.push(bytes);
             next
         })
+    }
+
+    /// The region that a state is in, and which of its states it is.
+    fn place(&mut self, x: u32) -> Option<(usize, u32)> {
+        if let Some(&known) = self.place_of.get(&x) {
+            return known;
+        }
+        let found = self.walker.trie.regions.find(&self.walker.lexer, x, self.shared_tokens);
+        let place = found.map(|place| {
+            for (&y, local) in place.states.iter().zip(0..) {
+                self.place_of.entry(y).or_default().get_or_insert((self.places.len(), local));
+            }
+            self.places.push(Arc::new(place));
+            (self.places.len() - 1, 0)
+        });
+        self.place_of.insert(x, place);
+        place
     }
 
     /// The recipe of a lexer state.
@@ -271,7 +318,7 @@ impl Builder {
         if let Some(group) = lexer.starts.iter().position(|&start| start == x) {
             let pieces = vec![Piece { partition: self.boundary_of(group as u32), bytes: None }];
             let mut recipe = Recipe::default();
-            self.symbols(From::Boundary, x, &mut recipe);
+            self.symbols(x, &mut recipe);
             recipe.groups = vec![Group { emit: NONE, pieces, ends: true }];
             return recipe;
         }
@@ -288,7 +335,7 @@ impl Builder {
             match self.parts(x, class, entry) {
                 Some(parts) => {
                     for (emit, group) in parts {
-                        groups.boundary(emit, self.boundary_of(group), &bytes);
+                        groups.piece(emit, self.boundary_of(group), &bytes);
                     }
                 }
                 None => {
@@ -298,11 +345,14 @@ impl Builder {
             }
         }
         let mut recipe = Recipe::default();
-        match self.best_base(x, &own_classes) {
-            Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
-            None => self.on_its_own(x, &rest, &mut groups, &mut recipe),
+        match self.place(x) {
+            Some(place) => self.in_region(place, x, &rest, &mut groups, &mut recipe),
+            None => match self.best_base(x, &own_classes) {
+                Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
+                None => self.on_its_own(x, &rest, &mut groups, &mut recipe),
+            },
         }
-        self.symbols(From::Lexeme, x, &mut recipe);
+        self.symbols(x, &mut recipe);
         // The end of input is decided by the stacks as they are, or after what the lexeme would be if it ended here.
         if lexer.live[x as usize] == NONE {
             groups.get(NONE).ends = true;
@@ -319,12 +369,13 @@ impl Builder {
                 groups.get(*emit);
             }
         }
-        recipe.groups = groups.finish();
+        recipe.groups = groups.finish(&self.partition_bytes);
         recipe
     }
 
     /// Add the tokens that are read as one symbol; as token indices they come after all others.
-    fn symbols(&mut self, from: From, x: u32, recipe: &mut Recipe) {
+    fn symbols(&mut self, x: u32, recipe: &mut Recipe) {
+        let from = self.from(x);
         let lexer = Arc::clone(&self.walker.lexer);
         let first = self.walker.trie.token_count() as u32;
         for (token, class) in (first..).zip(lexer.byte_classes()..lexer.classes) {
@@ -339,6 +390,7 @@ impl Builder {
 
     /// The base that does the same as `x` for most tokens.
     fn best_base(&self, x: u32, own_classes: &[usize]) -> Option<usize> {
+        let from = self.from(x);
         let lexer = &self.walker.lexer;
         if self.bases.is_empty() {
             return None;
@@ -350,7 +402,8 @@ impl Builder {
             (does[class], tokens[class]) = (self.does(x, class), self.classes[class].tokens);
         }
         let agreement = |base: &Base| -> u32 {
-            let classes = base.does.iter().zip(&does).zip(&tokens);
+            let theirs = base.does.get_or_init(|| self.does_of(base));
+            let classes = theirs.iter().zip(&does).zip(&tokens);
             classes.map(|((theirs, mine), tokens)| if theirs == mine { *tokens } else { 0 }).sum()
         };
         // Where another terminal is pending, tokens that stay inside differ, all of them: only much agreement makes up for it.
@@ -358,8 +411,8 @@ impl Builder {
             true => self.min_agreement,
             false => self.min_agreement.saturating_mul(16),
         };
-        let candidates =
-            self.bases.iter().enumerate().map(|(i, base)| (agreement(base), std::cmp::Reverse(i), enough(base)));
+        let usable = self.bases.iter().enumerate().filter(|(_, base)| base.from == from);
+        let candidates = usable.map(|(i, base)| (agreement(base), std::cmp::Reverse(i), enough(base)));
         let (_, best, _) = candidates.filter(|(agreement, _, enough)| agreement >= enough).max()?;
         Some(best.0)
     }
@@ -370,36 +423,151 @@ impl Builder {
         self.walker.horizons().entry(self.classes[class].height, entry)
     }
 
+    /// The same of a base, by byte class.
+    fn does_of(&self, base: &Base) -> Vec<u32> {
+        let covers = |class: usize| meets(&base.bytes, &self.classes[class].bytes);
+        (0..self.classes.len()).map(|class| if covers(class) { self.does(base.x, class) } else { NONE }).collect()
+    }
+
     fn differ_from(&mut self, base: usize, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
         let lexer = Arc::clone(&self.walker.lexer);
+        let from = self.bases[base].from;
         let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
         let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
-        let same: Vec<bool> = (0..self.classes.len()).map(|c| self.bases[base].does[c] == self.does(x, c)).collect();
+        let does = self.bases[base].does.get_or_init(|| self.does_of(&self.bases[base]));
+        let same: Vec<bool> = does.iter().enumerate().map(|(class, does)| *does == self.does(x, class)).collect();
         for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
             let own = |lo, hi, classes: Classes| {
                 recipe.own.push(Difference { lo, hi, classes });
             };
             if !contains(&bytes, b) {
-                self.walker.walk(From::Lexeme, x, child, own);
+                self.walker.walk(from, x, child, own);
             } else if !same[lexer.byte_class[b as usize] as usize] {
                 let lost = &mut recipe.lost;
-                self.walker.compare(x, y, child, |lo, hi| lost.push((lo, hi)), own);
+                self.walker.compare(from, x, y, child, |lo, hi| lost.push((lo, hi)), own);
             }
         }
-        for &(emit, partition) in &self.bases[base].groups {
-            groups.get(emit).pieces.push(Piece { partition, bytes: (kept != bytes).then_some(kept) });
+        let lost = std::mem::take(&mut recipe.lost);
+        recipe.lost = self.lost_of(base, lost);
+        self.build_on(base, &kept, groups);
+    }
+
+    fn build_on(&self, base: usize, bytes: &ByteSet, groups: &mut Groups) {
+        self.bases[base].groups.iter().for_each(|&(emit, partition)| groups.piece(emit, partition, bytes));
+    }
+
+    /// The tokens of some intervals that a base has something for.
+    fn lost_of(&self, base: usize, lost: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+        let mut found = Vec::new();
+        for &(_, partition) in &self.bases[base].groups {
+            let segments = &self.partitions[partition as usize];
+            for &(lo, hi) in &lost {
+                let first = segments.partition_point(|segment| segment.hi <= lo);
+                let met = segments[first..].iter().take_while(|segment| segment.lo < hi);
+                found.extend(met.map(|segment| (segment.lo.max(lo), segment.hi.min(hi))));
+            }
         }
+        found
+    }
+
+    /// What a state of a region does: as another state of it, but for some tokens.
+    fn in_region(
+        &mut self,
+        (place, local): (usize, u32),
+        x: u32,
+        rest: &ByteSet,
+        groups: &mut Groups,
+        recipe: &mut Recipe,
+    ) {
+        let (from, trie) = (self.from(x), Arc::clone(&self.walker.trie));
+        let region = Arc::clone(&self.places[place].region);
+        let differences = |base: &Base| match base.place {
+            Some((of, other)) if of == place => Some(region.differences(&trie, local, other)),
+            _ => None,
+        };
+        let bases = self.bases.iter().enumerate().filter_map(|(i, base)| Some((i, differences(base)?)));
+        if let Some((base, differences)) = bases.min_by_key(|(_, differences)| differences.tokens) {
+            let bytes = self.bases[base].bytes;
+            let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
+            let more: ByteSet = std::array::from_fn(|i| rest[i] & !bytes[i]);
+            let is_kept = |&&(lo, _): &&(u32, u32)| {
+                let first = self.first.partition_point(|first| first.lo <= lo) - 1;
+                contains(&kept, self.first[first].byte)
+            };
+            let lost = self.lost_of(base, differences.lost.iter().filter(is_kept).copied().collect());
+            let mut own = self.evaluate(place, from, &differences.own, &kept);
+            own.extend(self.evaluate(place, from, region.events(&trie, local), &more));
+            own.sort_by_key(|difference| difference.lo);
+            let own_count: u32 = own.iter().map(|own| own.hi - own.lo).sum();
+            let lost_count: u32 = lost.iter().map(|(lo, hi)| hi - lo).sum();
+            let of_kept = self.first.iter().filter(|first| contains(&kept, first.byte)).map(|first| first.tokens);
+            // What is lost takes little, if other states of the region lose most of it too.
+            if own_count <= self.bases[base].tokens / 2 && lost_count <= of_kept.sum::<u32>() / 2 {
+                (recipe.own, recipe.lost) = (own, lost);
+                return self.build_on(base, &kept, groups);
+            }
+        }
+        let own = self.evaluate(place, from, region.events(&trie, local), rest);
+        self.keep(x, Some((place, local)), own, rest, groups, recipe);
+    }
+
+    /// What the tokens of events with certain first bytes do in this lexer.
+    fn evaluate(&mut self, place: usize, from: From, events: &[Event], bytes: &ByteSet) -> Vec<Difference> {
+        let place = Arc::clone(&self.places[place]);
+        let mut out = Vec::new();
+        for First { lo, tokens, .. } in self.first.iter().filter(|first| contains(bytes, first.byte)) {
+            let of_byte =
+                events.partition_point(|event| event.lo < *lo)..events.partition_point(|event| event.lo < lo + tokens);
+            for event in &events[of_byte] {
+                let x = place.states[event.state as usize];
+                if event.node == NONE {
+                    let classes = self.walker.classes(from, &Walker::start(x));
+                    out.push(Difference { lo: event.lo, hi: event.hi, classes });
+                    continue;
+                }
+                let mut node = event.node;
+                while self.walker.trie.tokens_of(node).start < event.hi {
+                    if self.walker.trie.tokens_of(node).end > event.lo && self.walker.goes_on(x, node) {
+                        self.walker.walk(from, x, node, |lo, hi, classes| {
+                            let (lo, hi) = (lo.max(event.lo), hi.min(event.hi));
+                            if lo < hi {
+                                out.push(Difference { lo, hi, classes });
+                            }
+                        });
+                    }
+                    node = self.walker.trie.end[node as usize];
+                    if node as usize == self.walker.trie.byte.len() {
+                        break;
+                    }
+                }
+            }
+        }
+        out
     }
 
     fn on_its_own(&mut self, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
+        let from = self.from(x);
         let mut own: Vec<Difference> = Vec::new();
         for f in self.first.iter().filter(|f| contains(rest, f.byte)) {
-            self.walker.walk(From::Lexeme, x, f.child, |lo, hi, classes| {
+            self.walker.walk(from, x, f.child, |lo, hi, classes| {
                 own.push(Difference { lo, hi, classes });
             });
         }
-        let alive: u32 = own.iter().map(|d| d.hi - d.lo).sum();
-        if alive <= self.shared_tokens {
+        self.keep(x, None, own, rest, groups, recipe);
+    }
+
+    /// Keep what the tokens of a state do, as partitions if they are many.
+    fn keep(
+        &mut self,
+        x: u32,
+        place: Option<(usize, u32)>,
+        own: Vec<Difference>,
+        bytes: &ByteSet,
+        groups: &mut Groups,
+        recipe: &mut Recipe,
+    ) {
+        let tokens: u32 = own.iter().map(|d| d.hi - d.lo).sum();
+        if tokens <= self.shared_tokens {
             recipe.own = own;
             return;
         }
@@ -413,15 +581,11 @@ impl Builder {
                 segments[i].1.add(difference.lo, difference.hi, class);
             }
         }
-        let covers = |class: usize| meets(rest, &self.classes[class].bytes);
-        let does = (0..self.classes.len()).map(|c| if covers(c) { self.does(x, c) } else { NONE }).collect();
-        let mut base = Base { x, bytes: *rest, does, groups: Vec::new() };
-        for (emit, segments) in segments {
-            let partition = self.partition(segments.0);
-            groups.get(emit).pieces.push(Piece { partition, bytes: None });
-            base.groups.push((emit, partition));
-        }
-        self.bases.push(base);
+        let partitions = segments.into_iter().map(|(emit, segments)| (emit, self.partition(segments.0, *bytes)));
+        let of_groups: Vec<(u32, u32)> = partitions.collect();
+        let from = self.from(x);
+        self.bases.push(Base { x, from, bytes: *bytes, does: OnceCell::new(), groups: of_groups, tokens, place });
+        self.build_on(self.bases.len() - 1, bytes, groups);
     }
 }
 
@@ -442,8 +606,8 @@ impl Segments {
 #[derive(Default)]
 struct Groups {
     groups: Vec<Group>,
-    /// Emission, boundary partition, first bytes.
-    boundary: Vec<(u32, u32, ByteSet)>,
+    /// Group, partition, first bytes.
+    pieces: Vec<(u32, u32, ByteSet)>,
 }
 
 impl Groups {
@@ -455,16 +619,21 @@ impl Groups {
         &mut self.groups[i]
     }
 
-    fn boundary(&mut self, emit: u32, partition: u32, bytes: &ByteSet) {
-        match self.boundary.iter_mut().find(|(e, p, _)| (*e, *p) == (emit, partition)) {
+    /// Add the tokens of a partition that begin with these bytes.
+    fn piece(&mut self, emit: u32, partition: u32, bytes: &ByteSet) {
+        if *bytes == [0; 4] {
+            return;
+        }
+        match self.pieces.iter_mut().find(|(e, p, _)| (*e, *p) == (emit, partition)) {
             Some((.., set)) => unite(set, bytes),
-            None => self.boundary.push((emit, partition, *bytes)),
+            None => self.pieces.push((emit, partition, *bytes)),
         }
     }
 
-    fn finish(mut self) -> Vec<Group> {
-        for (emit, partition, bytes) in std::mem::take(&mut self.boundary) {
-            self.get(emit).pieces.push(Piece { partition, bytes: Some(bytes) });
+    fn finish(mut self, partition_bytes: &[ByteSet]) -> Vec<Group> {
+        for (emit, partition, bytes) in std::mem::take(&mut self.pieces) {
+            let all = partition_bytes[partition as usize].iter().zip(&bytes).all(|(of, bytes)| of & !bytes == 0);
+            self.get(emit).pieces.push(Piece { partition, bytes: (!all).then_some(bytes) });
         }
         self.groups.sort_by_key(|g| g.emit);
         self.groups

@@ -6,7 +6,7 @@
 
 use super::horizon::Horizons;
 use super::outcomes::{Outcomes, ROOT};
-use crate::lexer::{NONE, WatchedLexer};
+use crate::lexer::{DEAD_ENTRY, NONE, WatchedLexer};
 use crate::vocab::{ByteSet, Trie, utf8};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -47,8 +47,8 @@ pub(super) type Branches = SmallVec<[At; 1]>;
 /// Class of a token in each group (first emission) in which it has outcomes, sorted by group.
 pub type Classes = SmallVec<[(u32, u32); 1]>;
 
-/// Whether every character beyond ASCII, byte by byte, emits nothing, leaves the same pending, and ends in `x` again.
-fn stays_on_characters(lexer: &WatchedLexer, x: u32) -> bool {
+/// Whether every character beyond ASCII leads from `x` back to it, given what each byte leads to.
+pub(super) fn stays_on_characters(x: u32, step: impl Fn(u32, u8) -> Option<u32>) -> bool {
     let mut states: Vec<Option<u32>> = vec![None; utf8::STATES as usize];
     states[utf8::BOUNDARY as usize] = Some(x);
     let mut pending = vec![utf8::BOUNDARY];
@@ -56,12 +56,7 @@ fn stays_on_characters(lexer: &WatchedLexer, x: u32) -> bool {
         let Some(at) = states[from as usize] else { continue };
         for byte in 0x80..=255u8 {
             let Some(to) = utf8::step(from, byte) else { continue };
-            let next = match &lexer.entry(at, byte)[..] {
-                [only] if only.emit == [NONE; 2] && lexer.live[only.next as usize] == lexer.live[x as usize] => {
-                    only.next
-                }
-                _ => return false,
-            };
+            let Some(next) = step(at, byte) else { return false };
             match states[to as usize] {
                 None => {
                     states[to as usize] = Some(next);
@@ -136,6 +131,17 @@ impl Walker {
                 bytes.iter_mut().zip(self.class_bytes[class]).for_each(|(a, b)| *a |= b);
             }
             bytes
+        })
+    }
+
+    /// Whether every character beyond ASCII, byte by byte, emits nothing, leaves the same pending, and ends in `x` again.
+    fn stays_on_characters(&self, x: u32) -> bool {
+        let lexer = &self.lexer;
+        stays_on_characters(x, |at, byte| match &lexer.entry(at, byte)[..] {
+            [only] if only.emit == [NONE; 2] && lexer.live[only.next as usize] == lexer.live[x as usize] => {
+                Some(only.next)
+            }
+            _ => None,
         })
     }
 
@@ -334,8 +340,7 @@ impl Walker {
                 leaves[0] | leaves[1] == 0
                     && (!beyond_ascii
                         || self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1
-                            && *self.stays_on_characters[x as usize]
-                                .get_or_init(|| stays_on_characters(&self.lexer, x)))
+                            && *self.stays_on_characters[x as usize].get_or_init(|| self.stays_on_characters(x)))
             }
             _ => false,
         }
@@ -346,13 +351,21 @@ impl Walker {
         usize::from(self.lexer.byte_class[usize::from(self.trie.byte[node as usize])])
     }
 
-    /// Walk the subtree of `child`, a child of the root, from lexer state `x`; `record` gets each interval of tokens with
-    /// outcomes, in ascending order.
-    pub fn walk(&mut self, from: From, x: u32, child: u32, mut record: impl FnMut(u32, u32, Classes)) {
+    /// Whether the byte that leads to a node leads from a lexer state anywhere.
+    pub fn goes_on(&self, x: u32, node: u32) -> bool {
+        self.lexer.entry_id(x, self.trie.byte[node as usize]) != DEAD_ENTRY
+    }
+
+    /// Walk the subtree of `top`, with lexer state `x` above it; `record` gets each interval of tokens with outcomes, in
+    /// ascending order. What came before `top` must have emitted nothing.
+    pub fn walk(&mut self, from: From, x: u32, top: u32, mut record: impl FnMut(u32, u32, Classes)) {
         crate::control::check();
-        let mut levels: Vec<Branches> = vec![Self::start(x)];
-        let mut node = child;
-        let end = self.trie.end[child as usize];
+        let mut levels: Vec<Branches> = vec![Branches::new(); self.trie.depth[top as usize] as usize];
+        if let Some(above) = levels.last_mut() {
+            *above = Self::start(x);
+        }
+        let mut node = top;
+        let end = self.trie.end[top as usize];
         while node < end {
             let depth = self.trie.depth[node as usize] as usize;
             if levels.len() <= depth {
@@ -380,6 +393,7 @@ impl Walker {
     /// intervals in which `base` may have outcomes that do not hold for `x`, `own` what `x` has there.
     pub fn compare(
         &mut self,
+        from: From,
         x: u32,
         base: u32,
         child: u32,
@@ -403,8 +417,8 @@ impl Walker {
                 continue;
             }
             let class = self.class(node);
-            self.step(From::Lexeme, &above.0, class, &mut here.0);
-            self.step(From::Lexeme, &above.1, class, &mut here.1);
+            self.step(from, &above.0, class, &mut here.0);
+            self.step(from, &above.1, class, &mut here.1);
             let (mine, theirs) = (&here.0, &here.1);
             let tokens = self.trie.tokens_of(node);
             if mine == theirs || self.same_below(node, mine, theirs) {
@@ -413,8 +427,8 @@ impl Walker {
                 lost(tokens.start, tokens.end);
                 node = self.trie.end[node as usize];
             } else if self.stays_below(node, mine) && (theirs.is_empty() || self.stays_below(node, theirs)) {
-                let classes = self.classes(From::Lexeme, mine);
-                if theirs.is_empty() || self.classes(From::Lexeme, theirs) != classes {
+                let classes = self.classes(from, mine);
+                if theirs.is_empty() || self.classes(from, theirs) != classes {
                     if !theirs.is_empty() {
                         lost(tokens.start, tokens.end);
                     }
@@ -423,8 +437,8 @@ impl Walker {
                 node = self.trie.end[node as usize];
             } else {
                 if let Some(token) = self.trie.token_at(node) {
-                    let classes = self.classes(From::Lexeme, mine);
-                    if theirs.is_empty() || self.classes(From::Lexeme, theirs) != classes {
+                    let classes = self.classes(from, mine);
+                    if theirs.is_empty() || self.classes(from, theirs) != classes {
                         if !theirs.is_empty() {
                             lost(token, token + 1);
                         }

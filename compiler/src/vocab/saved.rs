@@ -114,6 +114,7 @@ pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Named), VocabError> {
         id_start: sections.next()?,
         known: KnownSets::default(),
         components: crate::lexer::Components::default(),
+        regions: crate::terminal_dwa::Regions::default(),
     };
     if (header.vocab, header.vocab_size) != (*vocab.fingerprint(), vocab.size() as u64) {
         return Err(saved("has another fingerprint than its header says".into()));

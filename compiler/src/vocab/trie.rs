@@ -5,6 +5,7 @@
 
 use super::utf8;
 use crate::lexer::Components;
+use crate::terminal_dwa::Regions;
 use dwa_runtime::Vocab;
 use dwa_runtime::artifact::Array;
 use dwa_runtime::supply::TokenSet;
@@ -70,6 +71,8 @@ pub struct Trie {
     pub(crate) known: KnownSets,
     /// Automata that lexers have in common.
     pub(crate) components: Components,
+    /// Regions of lexers, with what tokens do in them.
+    pub(crate) regions: Regions,
 }
 
 impl Trie {
@@ -118,6 +121,7 @@ impl Trie {
             id_start: id_start.into(),
             known: KnownSets::default(),
             components: Components::default(),
+            regions: Regions::default(),
         }
     }
 

@@ -316,5 +316,20 @@ fn check_rows(t: &Tables, meta: &Meta, states: usize) -> Result<(), ArtifactErro
         }
     }
     s("recipe_drop").len(t.recipe_drop.len(), states)?;
-    s("recipe_drop").ids(&t.recipe_drop, runs, true)
+    s("recipe_drop").ids(&t.recipe_drop, t.drop_run.len(), true)?;
+    s("drop_run").ids(&t.drop_run, runs, false)?;
+    s("drop_more").len(t.drop_more.len(), t.drop_run.len())?;
+    let mut taken: Vec<usize> = Vec::with_capacity(t.drop_run.len());
+    for drop in 0..t.drop_run.len() {
+        let more = match t.drop_more.get(drop) {
+            NONE => 0,
+            more if (more as usize) < drop => taken[more as usize],
+            more => return s("drop_more").fail(format!("drop {drop} has drop {more}, which is no earlier one")),
+        };
+        taken.push(more + run(t.drop_run.get(drop)) + 1);
+        if taken[drop] > ROW_WORDS {
+            return s("drop_more").fail(format!("drop {drop} takes too much work"));
+        }
+    }
+    Ok(())
 }

@@ -31,7 +31,7 @@ pub const MAGIC: &[u8; 8] = b"glrgrid\0";
 /// What an artifact's first bytes say. Other files of the same layout have others.
 pub const FORMAT: Format = Format { magic: *MAGIC, version: FORMAT_VERSION };
 /// Version of the layout and of every section's meaning.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 const HEADER: usize = 128;
 const ENTRY: usize = 56;
 const ALIGN: usize = 64;
