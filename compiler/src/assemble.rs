@@ -12,9 +12,10 @@ use rustc_hash::FxHashMap;
 /// Names, lexer, and LR tables.
 pub(crate) fn front(front: &Front, outcomes: &Outcomes) -> TableData {
     let mut out = TableData::default();
-    let terminals = front.grammar.terminals.iter().map(|t| &t.name);
-    for name in terminals.chain(&front.reduced.nonterminal_names).chain(&front.table.production_names) {
-        out.names.extend(name.replace('\n', " ").as_bytes());
+    let terminals = front.grammar.terminals.iter().map(|t| t.name.as_str());
+    let others = front.reduced.nonterminal_names.iter().chain(&front.table.production_names).map(|name| &**name);
+    for name in terminals.chain(others) {
+        out.names.extend(name.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
         out.names.push(b'\n');
     }
     write_lexer(&front.lexer, &front.far, &outcomes.change_of, &mut out);

@@ -98,7 +98,7 @@ impl<'a> Examples<'a> {
     fn name(&self, symbol: Symbol) -> String {
         match symbol {
             Symbol::T(t) => self.front.grammar.terminals[t as usize].name.clone(),
-            Symbol::N(n) => self.front.reduced.nonterminal_names[n as usize].clone(),
+            Symbol::N(n) => self.front.reduced.nonterminal_names[n as usize].to_string(),
         }
     }
 

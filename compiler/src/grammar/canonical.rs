@@ -1,8 +1,6 @@
 //! A [`Grammar`] as the canonical JSON that `GrammarIR.to_json` in `glrgrid/grammar/ir.py` writes, byte for byte.
 
 use super::ir::{Expr, Grammar, LexerMode, Symbol};
-use std::fmt::Write;
-
 /// Write `grammar` as canonical JSON.
 pub fn to_json(grammar: &Grammar) -> String {
     let mut out = Writer(String::with_capacity(1 << 14));
@@ -10,20 +8,14 @@ pub fn to_json(grammar: &Grammar) -> String {
         LexerMode::Basic => "basic",
         LexerMode::Contextual => "contextual",
     };
-    out.format(format_args!("{{\"start\":{},\"lexer\":\"{lexer}\",\"terminals\":[", grammar.start));
+    out.raw("{\"start\":").number(grammar.start).raw(",\"lexer\":\"").raw(lexer).raw("\",\"terminals\":[");
     out.list(&grammar.terminals, |out, t| {
         out.raw("{\"name\":").text(&t.name).raw(",\"expr\":").expr(&t.expr);
-        out.format(format_args!(
-            ",\"priority\":{},\"literal\":{},\"ignored\":{},\"reject\":{},\"fallback\":",
-            t.priority, t.literal, t.ignored, t.reject
-        ));
-        match t.fallback {
-            Some(index) => out.format(format_args!("{index}")),
-            None => out.raw("null"),
-        };
-        out.position(t.position);
+        out.raw(",\"priority\":").signed(t.priority).raw(",\"literal\":").flag(t.literal);
+        out.raw(",\"ignored\":").flag(t.ignored).raw(",\"reject\":").flag(t.reject);
+        out.raw(",\"fallback\":").optional(t.fallback).position(t.position);
         if let Some(scope) = t.scope {
-            out.format(format_args!(",\"scope\":{scope}"));
+            out.raw(",\"scope\":").number(scope);
         }
         out.raw("}");
     });
@@ -33,11 +25,11 @@ pub fn to_json(grammar: &Grammar) -> String {
     });
     out.raw("],\"productions\":[");
     out.list(&grammar.productions, |out, p| {
-        out.format(format_args!("{{\"lhs\":{},\"rhs\":[", p.lhs));
+        out.raw("{\"lhs\":").number(p.lhs).raw(",\"rhs\":[");
         out.list(&p.rhs, |out, symbol| {
             match symbol {
-                Symbol::T(t) => out.format(format_args!("{t}")),
-                Symbol::N(n) => out.format(format_args!("{}", !(*n as i32))),
+                Symbol::T(t) => out.number(*t),
+                Symbol::N(n) => out.signed(!(*n as i32)),
             };
         });
         out.raw("],\"name\":").text(&p.name).raw("}");
@@ -54,21 +46,49 @@ impl Writer {
         self
     }
 
-    fn format(&mut self, text: std::fmt::Arguments<'_>) -> &mut Self {
-        self.0.write_fmt(text).expect("strings take everything");
+    /// Digit by digit: there are thousands of small numbers, for which formatting takes several times as long.
+    fn number(&mut self, number: u32) -> &mut Self {
+        let power = 10u32.pow(number.checked_ilog10().unwrap_or(0));
+        let digit = |power| char::from(b'0' + (number / power % 10) as u8);
+        self.0.extend(std::iter::successors(Some(power), |&power| (power >= 10).then_some(power / 10)).map(digit));
         self
+    }
+
+    fn signed(&mut self, number: i32) -> &mut Self {
+        if number < 0 {
+            self.raw("-");
+        }
+        self.number(number.unsigned_abs())
+    }
+
+    fn optional(&mut self, number: Option<u32>) -> &mut Self {
+        match number {
+            Some(number) => self.number(number),
+            None => self.raw("null"),
+        }
+    }
+
+    fn flag(&mut self, flag: bool) -> &mut Self {
+        self.raw(if flag { "true" } else { "false" })
     }
 
     /// A string; serde_json and Python escape alike.
     fn text(&mut self, text: &str) -> &mut Self {
+        if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+            return self.raw("\"").raw(text).raw("\"");
+        }
         self.raw(&serde_json::to_string(text).expect("text is always JSON"))
     }
 
     fn position(&mut self, position: Option<(u32, u32)>) -> &mut Self {
         match position {
-            Some((line, column)) => self.format(format_args!(",\"position\":[{line},{column}]")),
+            Some(position) => self.raw(",\"position\":").pair(position),
             None => self.raw(",\"position\":null"),
         }
+    }
+
+    fn pair(&mut self, (first, second): (u32, u32)) -> &mut Self {
+        self.raw("[").number(first).raw(",").number(second).raw("]")
     }
 
     fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
@@ -80,16 +100,16 @@ impl Writer {
         }
     }
 
-    fn ranges<T: std::fmt::Display>(&mut self, tag: &str, ranges: &[(T, T)]) {
-        self.format(format_args!("[\"{tag}\",["));
-        self.list(ranges, |out, (low, high)| {
-            out.format(format_args!("[{low},{high}]"));
+    fn ranges<T: Copy + Into<u32>>(&mut self, tag: &str, ranges: &[(T, T)]) {
+        self.raw("[\"").raw(tag).raw("\",[");
+        self.list(ranges, |out, &(low, high)| {
+            out.pair((low.into(), high.into()));
         });
         self.raw("]]");
     }
 
     fn nested(&mut self, tag: &str, parts: &[Expr]) {
-        self.format(format_args!("[\"{tag}\",["));
+        self.raw("[\"").raw(tag).raw("\",[");
         self.list(parts, Self::expr);
         self.raw("]]");
     }
@@ -102,8 +122,8 @@ impl Writer {
                 }
                 Err(_) => {
                     self.raw("[\"bytes\",[");
-                    self.list(bytes, |out, byte| {
-                        out.format(format_args!("{byte}"));
+                    self.list(bytes, |out, &byte| {
+                        out.number(byte.into());
                     });
                     self.raw("]]");
                 }
@@ -115,9 +135,9 @@ impl Writer {
             Expr::JsonClass(ranges) => self.ranges("jsonclass", ranges),
             Expr::ByteClass(ranges) => self.ranges("byteclass", ranges),
             Expr::Tokens { negated, ranges, names } => {
-                self.format(format_args!("[\"tokens\",{negated},["));
-                self.list(ranges, |out, (low, high)| {
-                    out.format(format_args!("[{low},{high}]"));
+                self.raw("[\"tokens\",").flag(*negated).raw(",[");
+                self.list(ranges, |out, &range| {
+                    out.pair(range);
                 });
                 self.raw("],[");
                 self.list(names, |out, name| {
@@ -134,18 +154,15 @@ impl Writer {
             }
             Expr::Repeat(part, min, max) => {
                 self.raw("[\"repeat\",").expr(part);
-                match max {
-                    Some(max) => self.format(format_args!(",{min},{max}]")),
-                    None => self.format(format_args!(",{min},null]")),
-                };
+                self.raw(",").number(*min).raw(",").optional(*max).raw("]");
             }
             Expr::Graph(states) => {
                 self.raw("[\"graph\",[");
                 self.list(states, |out, state| {
-                    out.format(format_args!("[{},[", state.accepting));
+                    out.raw("[").flag(state.accepting).raw(",[");
                     out.list(&state.edges, |out, (label, to)| {
                         out.raw("[").expr(label);
-                        out.format(format_args!(",{to}]"));
+                        out.raw(",").number(*to).raw("]");
                     });
                     out.raw("]]");
                 });

@@ -15,7 +15,7 @@
 use rustc_hash::FxHashSet;
 
 use super::analysis::{is_nullable, nullable};
-use super::ir::{Production, Symbol};
+use super::ir::{Name, Production, Symbol};
 use super::reduce::{ReducedGrammar, deriving};
 use super::relation::{Relation, components};
 
@@ -64,7 +64,7 @@ struct Source(usize);
 struct Rewriter {
     old: ReducedGrammar,
     nullable: Vec<bool>,
-    names: Vec<String>,
+    names: Vec<Name>,
     /// `A+` of each old nonterminal that needed one.
     nonempty: Vec<Option<u32>>,
     /// Old nonterminals whose `A+` has no productions yet.
@@ -114,7 +114,7 @@ impl Rewriter {
     /// A new nonterminal for a part of a production.
     fn part(&mut self, source: Source, what: &str) -> u32 {
         let rule = self.old.productions[source.0].lhs as usize;
-        self.names.push(format!("{}{what}", self.old.nonterminal_names[rule]));
+        self.names.push(format!("{}{what}", self.old.nonterminal_names[rule]).into());
         (self.names.len() - 1) as u32
     }
 
@@ -128,7 +128,7 @@ impl Rewriter {
             return Symbol::N(id);
         }
         let id = self.names.len() as u32;
-        self.names.push(format!("{}+", self.old.nonterminal_names[n as usize]));
+        self.names.push(format!("{}+", self.old.nonterminal_names[n as usize]).into());
         self.nonempty[n as usize] = Some(id);
         self.pending.push(n);
         Symbol::N(id)

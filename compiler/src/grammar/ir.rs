@@ -6,9 +6,14 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A terminal's index.
 pub type TerminalId = u32;
+
+/// A name that many nonterminals and productions may have.
+pub type Name = Cow<'static, str>;
 
 /// The language of a terminal, as a regular expression over bytes. Code points are UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -165,8 +170,8 @@ fn expr_from_value(value: &Value, depth: usize) -> Result<Expr, String> {
 pub struct Terminal {
     /// Name shown to people.
     pub name: String,
-    /// Its language; never contains the empty string.
-    pub expr: Expr,
+    /// Its language; never contains the empty string. Grammars share what they have in common.
+    pub expr: Arc<Expr>,
     /// Declared priority.
     pub priority: i32,
     /// A literal outranks a pattern of the same priority.
@@ -187,10 +192,10 @@ pub struct Terminal {
 
 impl Terminal {
     /// A terminal that plays no special part.
-    pub fn plain(name: impl Into<String>, expr: Expr) -> Self {
+    pub fn plain(name: impl Into<String>, expr: impl Into<Arc<Expr>>) -> Self {
         Terminal {
             name: name.into(),
-            expr,
+            expr: expr.into(),
             priority: 0,
             literal: false,
             ignored: false,
@@ -211,7 +216,7 @@ impl Terminal {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Nonterminal {
     /// Name shown to people.
-    pub name: String,
+    pub name: Name,
     /// 1-based line and column in the grammar text.
     pub position: Option<(u32, u32)>,
 }
@@ -240,7 +245,7 @@ pub struct Production {
     /// Symbols on the right.
     pub rhs: Vec<Symbol>,
     /// Alias or rule name.
-    pub name: String,
+    pub name: Name,
 }
 
 /// How lexemes are cut (ARCHITECTURE.md, "The language").

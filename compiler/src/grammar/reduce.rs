@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::ir::{Grammar, Production, Symbol};
+use super::ir::{Grammar, Name, Production, Symbol};
 use super::relation::Relation;
 
 /// 1-based line and column in the grammar text.
@@ -18,7 +18,7 @@ pub struct ReducedGrammar {
     /// Number of terminals; the same as in the IR.
     pub terminal_count: usize,
     /// Names of the nonterminals, which are numbered densely.
-    pub nonterminal_names: Vec<String>,
+    pub nonterminal_names: Vec<Name>,
     /// Start nonterminal.
     pub start: u32,
     /// Productions, in the order of the IR.
@@ -235,13 +235,13 @@ pub fn validate_and_reduce_without(
     let mut defined = vec![false; nonterminals.len()];
     productions.iter().for_each(|p| defined[p.lhs as usize] = true);
     if !defined[grammar.start as usize] {
-        return Err(GrammarIssue::StartUndefined { name: start.name.clone(), position: start.position });
+        return Err(GrammarIssue::StartUndefined { name: start.name.to_string(), position: start.position });
     }
     let productive = deriving(nonterminals.len(), productions, |t| usable[t as usize]);
     if !productive[grammar.start as usize] {
-        let undefined = (0..nonterminals.len()).filter(|&n| !defined[n]).map(|n| nonterminals[n].name.clone());
+        let undefined = (0..nonterminals.len()).filter(|&n| !defined[n]).map(|n| nonterminals[n].name.to_string());
         return Err(GrammarIssue::EmptyLanguage {
-            start: start.name.clone(),
+            start: start.name.to_string(),
             position: start.position,
             undefined: undefined.collect(),
         });
@@ -279,14 +279,14 @@ pub fn validate_and_reduce_without(
     for (n, nonterminal) in nonterminals.iter().enumerate().filter(|&(n, _)| !kept[n]) {
         let why = if productive[n] { Useless::Unreachable } else { Useless::Unproductive };
         reduced.dropped.push(Dropped::Nonterminal {
-            name: nonterminal.name.clone(),
+            name: nonterminal.name.to_string(),
             position: nonterminal.position,
             why,
         });
     }
     for (index, lhs, why) in dropped_productions.into_iter().filter(|&(_, lhs, _)| kept[lhs as usize]) {
         let nonterminal = &nonterminals[lhs as usize];
-        let (rule, position) = (nonterminal.name.clone(), nonterminal.position);
+        let (rule, position) = (nonterminal.name.to_string(), nonterminal.position);
         reduced.dropped.push(Dropped::Production { index, rule, position, why });
     }
     Ok(reduced)
@@ -307,7 +307,7 @@ fn check_symbols(grammar: &Grammar) -> Result<(), GrammarIssue> {
                 Symbol::N(n) => (n as usize) < nonterminals,
             };
             if !exists {
-                let (rule, position) = (lhs.name.clone(), lhs.position);
+                let (rule, position) = (lhs.name.to_string(), lhs.position);
                 return Err(GrammarIssue::SymbolOutOfRange {
                     rule,
                     position,
@@ -319,11 +319,13 @@ fn check_symbols(grammar: &Grammar) -> Result<(), GrammarIssue> {
             }
             if let Symbol::T(t) = symbol {
                 let used = &grammar.terminals[t as usize];
-                let (rule, position, terminal) = (lhs.name.clone(), lhs.position, used.name.clone());
+                let place = || (lhs.name.to_string(), lhs.position, used.name.clone());
                 if used.reject {
+                    let (rule, position, terminal) = place();
                     return Err(GrammarIssue::RejectUsed { rule, position, terminal });
                 }
                 if used.ignored {
+                    let (rule, position, terminal) = place();
                     return Err(GrammarIssue::IgnoredUsed { rule, position, terminal });
                 }
             }
@@ -475,7 +477,7 @@ mod tests {
 
     /// The reduced grammar as an IR grammar, with its terminals.
     fn as_ir(g: &Grammar, reduced: &ReducedGrammar) -> Grammar {
-        let nonterminal = |name: &String| Nonterminal { name: name.clone(), position: None };
+        let nonterminal = |name: &Name| Nonterminal { name: name.clone(), position: None };
         Grammar {
             start: reduced.start,
             nonterminals: reduced.nonterminal_names.iter().map(nonterminal).collect(),

@@ -10,7 +10,7 @@ use super::ir::{Expr, Grammar, LexerMode, Nonterminal, Production, Symbol, Termi
 pub fn terminal(name: &str) -> Terminal {
     Terminal {
         name: name.into(),
-        expr: Expr::Bytes(name.bytes().collect()),
+        expr: Expr::Bytes(name.bytes().collect()).into(),
         priority: 0,
         literal: true,
         ignored: false,
@@ -23,8 +23,8 @@ pub fn terminal(name: &str) -> Terminal {
 
 /// A grammar out of its parts; terminals and nonterminals are named by their index.
 pub fn grammar_of(terminals: usize, nonterminals: usize, productions: Vec<(u32, Vec<Symbol>)>) -> Grammar {
-    let nonterminal = |i: usize| Nonterminal { name: format!("n{i}"), position: None };
-    let production = |(lhs, rhs)| Production { lhs, rhs, name: format!("n{lhs}") };
+    let nonterminal = |i: usize| Nonterminal { name: format!("n{i}").into(), position: None };
+    let production = |(lhs, rhs)| Production { lhs, rhs, name: format!("n{lhs}").into() };
     Grammar {
         start: 0,
         lexer: LexerMode::Basic,
@@ -56,7 +56,7 @@ pub fn grammar(text: &str) -> Grammar {
                     None => Symbol::N(rules.iter().position(|(name, _)| name.trim() == word).expect(word) as u32),
                 });
             }
-            grammar.productions.push(Production { lhs: lhs as u32, rhs, name: name.trim().into() });
+            grammar.productions.push(Production { lhs: lhs as u32, rhs, name: name.trim().to_owned().into() });
         }
     }
     grammar

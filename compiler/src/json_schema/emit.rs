@@ -14,9 +14,15 @@ use crate::grammar::ir::{Expr, Grammar, GraphState, LexerMode, Nonterminal, Prod
 use crate::grammar::reduce::deriving;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use std::sync::{Arc, LazyLock};
 
 /// Productions of one grammar.
 const MAX_PRODUCTIONS: usize = 2_000_000;
+
+/// The usual limits of white space, in line feeds and blanks.
+const USUAL: (u32, u32) = (2, 64);
+/// The runs within them: two hundred states that nearly every grammar has.
+static USUAL_WHITE_SPACE: LazyLock<Arc<Expr>> = LazyLock::new(|| Arc::new(white_space(USUAL.0, USUAL.1)));
 
 /// A grammar under construction.
 pub(super) struct Emitter<'a> {
@@ -26,7 +32,7 @@ pub(super) struct Emitter<'a> {
     pub(super) counted: FxHashMap<Counted, u32>,
     pub(super) runs: FxHashMap<Vec<Symbol>, u32>,
     grammar: Grammar,
-    terminals: FxHashMap<Expr, TerminalId>,
+    terminals: FxHashMap<Arc<Expr>, TerminalId>,
     punctuation: FxHashMap<&'static str, TerminalId>,
     keys: FxHashMap<&'a str, TerminalId>,
     strings: FxHashMap<Vec<StringSet<'a>>, Option<TerminalId>>,
@@ -108,29 +114,17 @@ impl<'a> Emitter<'a> {
         if newlines == 0 && blanks == 0 {
             return;
         }
-        let blank = Expr::ByteClass(vec![(b'\t', b'\t'), (b'\r', b'\r'), (b' ', b' ')]);
-        let newline = Expr::Bytes(b"\n".to_vec());
-        // State b + n · (blanks + 1): so many were read of each.
-        let state = |i: u32| {
-            let mut edges = Vec::with_capacity(2);
-            if i % (blanks + 1) < blanks {
-                edges.push((blank.clone(), i + 1));
-            }
-            if i / (blanks + 1) < newlines {
-                edges.push((newline.clone(), i + blanks + 1));
-            }
-            GraphState { accepting: i > 0, edges }
+        let within = match (newlines, blanks) {
+            USUAL => Arc::clone(&USUAL_WHITE_SPACE),
+            _ => Arc::new(white_space(newlines, blanks)),
         };
-        let within = Expr::Graph((0..(newlines + 1) * (blanks + 1)).map(state).collect());
         let any = Expr::ByteClass(vec![(b'\t', b'\n'), (b'\r', b'\r'), (b' ', b' ')]);
-        let allowed = self.terminal("white space", within);
-        self.grammar.terminals[allowed as usize].ignored = true;
-        let longer = self.terminal("too much white space", Expr::Repeat(Box::new(any), 1, None));
-        self.grammar.terminals[longer as usize].reject = true;
-        self.grammar.terminals[longer as usize].priority = -1;
+        let allowed = Terminal { ignored: true, ..Terminal::plain("white space", within) };
+        let longer = Terminal::plain("too much white space", Expr::Repeat(Box::new(any), 1, None));
+        self.grammar.terminals.extend([allowed, Terminal { reject: true, priority: -1, ..longer }]);
     }
 
-    pub(super) fn nonterminal(&mut self, name: &str) -> u32 {
+    pub(super) fn nonterminal(&mut self, name: &'static str) -> u32 {
         self.grammar.nonterminals.push(Nonterminal { name: name.into(), position: None });
         self.grammar.nonterminals.len() as u32 - 1
     }
@@ -141,12 +135,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// The terminal of an expression; `name` is used if it is new.
-    pub(super) fn terminal(&mut self, name: &str, expr: Expr) -> TerminalId {
+    pub(super) fn terminal(&mut self, name: &str, expr: impl Into<Arc<Expr>>) -> TerminalId {
+        let expr = expr.into();
         if let Some(&known) = self.terminals.get(&expr) {
             return known;
         }
         let id = self.grammar.terminals.len() as TerminalId;
-        self.terminals.insert(expr.clone(), id);
+        self.terminals.insert(Arc::clone(&expr), id);
         self.grammar.terminals.push(Terminal::plain(name, expr));
         id
     }
@@ -169,7 +164,7 @@ impl<'a> Emitter<'a> {
         if let Some(&known) = self.keys.get(name) {
             return known;
         }
-        let id = self.terminal(&Value::from(name).to_string(), string::literal(name));
+        let id = self.terminal(&serde_json::to_string(name).expect("text is always JSON"), string::literal(name));
         self.keys.insert(name, id);
         id
     }
@@ -271,4 +266,22 @@ impl<'a> Emitter<'a> {
         self.arrays(lhs, &shape.arrays)?;
         self.objects(lhs, &shape.objects)
     }
+}
+
+/// Runs of so many line feeds and blanks at most.
+fn white_space(newlines: u32, blanks: u32) -> Expr {
+    let blank = Expr::ByteClass(vec![(b'\t', b'\t'), (b'\r', b'\r'), (b' ', b' ')]);
+    let newline = Expr::Bytes(b"\n".to_vec());
+    // State b + n · (blanks + 1): so many were read of each.
+    let state = |i: u32| {
+        let mut edges = Vec::with_capacity(2);
+        if i % (blanks + 1) < blanks {
+            edges.push((blank.clone(), i + 1));
+        }
+        if i / (blanks + 1) < newlines {
+            edges.push((newline.clone(), i + blanks + 1));
+        }
+        GraphState { accepting: i > 0, edges }
+    };
+    Expr::Graph((0..(newlines + 1) * (blanks + 1)).map(state).collect())
 }

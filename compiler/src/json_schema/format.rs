@@ -15,9 +15,58 @@
 use super::{pattern, string};
 use crate::grammar::ir::{Expr, GraphState, Terminal};
 use crate::lexer::{LexerDfa, LexerLimits};
+use std::sync::{Arc, OnceLock};
+
+/// A format's strings: decoded, and as JSON spells them.
+struct Language {
+    decoded: Expr,
+    spelled: Arc<Expr>,
+}
+
+/// The formats, and the languages of those that some schema has asked for: the largest take milliseconds to build.
+static FORMATS: [(&str, OnceLock<Option<Language>>); 14] = [
+    ("date", OnceLock::new()),
+    ("time", OnceLock::new()),
+    ("date-time", OnceLock::new()),
+    ("duration", OnceLock::new()),
+    ("email", OnceLock::new()),
+    ("hostname", OnceLock::new()),
+    ("ipv4", OnceLock::new()),
+    ("ipv6", OnceLock::new()),
+    ("uri", OnceLock::new()),
+    ("uri-reference", OnceLock::new()),
+    ("iri", OnceLock::new()),
+    ("iri-reference", OnceLock::new()),
+    ("uuid", OnceLock::new()),
+    ("json-pointer", OnceLock::new()),
+];
+
+/// Whether `name` is one of the formats above.
+pub fn is_known(name: &str) -> bool {
+    FORMATS.iter().any(|format| format.0 == name)
+}
 
 /// The decoded strings of the format `name`; none if it is not one of those above.
-pub fn format(name: &str) -> Option<Expr> {
+pub fn format(name: &str) -> Option<&'static Expr> {
+    language(name).map(|language| &language.decoded)
+}
+
+/// The JSON texts of the format `name`.
+pub fn spelled(name: &str) -> Option<Arc<Expr>> {
+    language(name).map(|language| Arc::clone(&language.spelled))
+}
+
+fn language(name: &str) -> Option<&'static Language> {
+    let (name, language) = FORMATS.iter().find(|format| format.0 == name)?;
+    let build = || {
+        let decoded = build(name)?;
+        let spelled = string::spell(&decoded, string::Spelling::Any).ok()?;
+        Some(Language { decoded, spelled: Arc::new(spelled) })
+    };
+    language.get_or_init(build).as_ref()
+}
+
+fn build(name: &str) -> Option<Expr> {
     let text = match name {
         "date" => date(),
         "time" => time(),

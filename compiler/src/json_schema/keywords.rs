@@ -2,6 +2,7 @@
 //! ...). A keyword is silent about values of other types.
 
 use super::document::address;
+use super::format;
 use super::normalise::{Normaliser, Result};
 use super::number::Decimal;
 use super::shape::{
@@ -262,7 +263,7 @@ impl<'a> Normaliser<'a> {
     fn format(&mut self, schema: &'a Value, map: &'a Map<String, Value>) -> Result<Option<&'a str>> {
         let Some(name) = map.get("format") else { return Ok(None) };
         let name = self.text(schema, "format", name)?;
-        if self.languages.format(name).is_some() {
+        if format::is_known(name) {
             return Ok(Some(name));
         }
         let warning = (Some(address(schema)), format!("format {name:?} is not known and not enforced"));

@@ -8,6 +8,7 @@ use crate::grammar::ir::{Expr, Terminal};
 use crate::lexer::{LexerDfa, LexerError, LexerLimits};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, Reason>;
 /// Why something about a text of the document is refused.
@@ -21,7 +22,6 @@ const LIMITS: LexerLimits =
 #[derive(Default)]
 pub(super) struct Languages<'a> {
     patterns: FxHashMap<&'a str, Result<Rc<Expr>>>,
-    formats: FxHashMap<&'a str, Option<Rc<Expr>>>,
     pattern_automata: FxHashMap<&'a str, Result<Option<Rc<LexerDfa>>>>,
     empty_strings: FxHashMap<StringSet<'a>, bool>,
 }
@@ -64,10 +64,6 @@ impl<'a> Languages<'a> {
         self.patterns.entry(text).or_insert_with(|| pattern::ecma(text).map(Rc::new)).clone()
     }
 
-    pub(super) fn format(&mut self, name: &'a str) -> Option<Rc<Expr>> {
-        self.formats.entry(name).or_insert_with(|| format::format(name).map(Rc::new)).clone()
-    }
-
     /// Does the pattern find something in this text?
     pub(super) fn matches(&mut self, pattern: &'a str, text: &str) -> Result<bool> {
         if let Some(known) = self.pattern_automata.get(pattern) {
@@ -97,8 +93,8 @@ impl<'a> Languages<'a> {
             }
         }
         for &(name, fails) in &set.formats {
-            let Some(expr) = self.format(name) else { continue };
-            let dfa = automaton((*expr).clone()).map_err(|reason| (name, reason))?;
+            let Some(expr) = format::format(name) else { continue };
+            let dfa = automaton(expr.clone()).map_err(|reason| (name, reason))?;
             if dfa.is_some_and(|dfa| accepts(&dfa, text)) == fails {
                 return Ok(false);
             }
@@ -127,7 +123,7 @@ impl<'a> Languages<'a> {
             checked |= fails;
         }
         for &(name, fails) in &set.formats {
-            let expr = self.format(name).map_or(Expr::Alt(Vec::new()), |expr| (*expr).clone());
+            let expr = format::format(name).map_or(Expr::Alt(Vec::new()), Expr::clone);
             parts.push(if fails { Expr::Not(Box::new(expr)) } else { expr });
             text = name;
             checked |= fails;
@@ -162,11 +158,17 @@ impl<'a> Languages<'a> {
     }
 
     /// The terminal expression of a union of sets; `None` if they are all empty.
-    pub(super) fn strings(&mut self, sets: &[StringSet<'a>]) -> std::result::Result<Option<Expr>, Refused<'a>> {
+    pub(super) fn strings(&mut self, sets: &[StringSet<'a>]) -> std::result::Result<Option<Arc<Expr>>, Refused<'a>> {
+        if let [StringSet { formats, .. }] = sets
+            && let [(name, false)] = formats[..]
+            && sets[0] == (StringSet { formats: formats.clone(), ..StringSet::default() })
+        {
+            return Ok(format::spelled(name));
+        }
         let mut parts = Vec::new();
         for set in sets {
             if *set == StringSet::default() {
-                return Ok(Some(string::any_string(Spelling::Any)));
+                return Ok(Some(string::any_string(Spelling::Any).into()));
             }
             let unchecked = set.patterns.is_empty() && set.formats.is_empty();
             if let Some(finite) = set.finite.as_ref().filter(|_| unchecked) {
@@ -178,7 +180,7 @@ impl<'a> Languages<'a> {
                 parts.push(string::spell(&expr, Spelling::Any).map_err(|reason| (text, reason))?);
             }
         }
-        Ok(union(parts))
+        Ok(union(parts).map(Arc::new))
     }
 
     /// False also where it cannot be decided.

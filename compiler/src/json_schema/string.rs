@@ -303,7 +303,7 @@ pub(super) mod testing {
 
     impl Language {
         pub(in super::super) fn of(expr: &Expr) -> Self {
-            let (name, expr) = (String::new(), expr.clone());
+            let (name, expr) = (String::new(), expr.clone().into());
             let flags = (0, false, false, false);
             let (priority, literal, ignored, reject) = flags;
             let (fallback, position, scope) = (None, None, None);

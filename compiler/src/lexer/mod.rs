@@ -299,7 +299,7 @@ impl LexerDfa {
             patterns[at].parts.push(expr);
         }
         for pattern in patterns.iter_mut().filter(|pattern| with_words.binary_search(&pattern.id).is_err()) {
-            (pattern.parts, pattern.whole) = (vec![&terminals[pattern.id as usize].expr], true);
+            (pattern.parts, pattern.whole) = (vec![&*terminals[pattern.id as usize].expr], true);
         }
         patterns.retain(|pattern| !pattern.parts.is_empty());
         let mut sets = CandidateSets::default();

@@ -36,7 +36,7 @@ impl Symbols {
         let mut sets: Vec<(TerminalId, Ranges)> = Vec::new();
         let mut names: FxHashMap<&str, u64> = FxHashMap::default();
         for (t, terminal) in terminals.iter().enumerate() {
-            let Expr::Tokens { negated, ranges, names: own } = &terminal.expr else { continue };
+            let Expr::Tokens { negated, ranges, names: own } = &*terminal.expr else { continue };
             if size.is_some() && !own.is_empty() {
                 return Err(LexerError::UnresolvedToken { terminal: terminal.name.clone() });
             }

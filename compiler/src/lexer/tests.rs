@@ -9,7 +9,7 @@ use crate::grammar::ir::{Expr, GraphState};
 fn terminal(name: &str, expr: Expr, priority: i32, literal: bool) -> Terminal {
     Terminal {
         name: name.into(),
-        expr,
+        expr: expr.into(),
         priority,
         literal,
         ignored: false,

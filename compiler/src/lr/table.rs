@@ -3,7 +3,7 @@
 use super::items::{Automaton, Slots};
 use super::lookahead::lookaheads;
 use crate::grammar::analysis::nullable;
-use crate::grammar::ir::Symbol;
+use crate::grammar::ir::{Name, Symbol};
 use crate::grammar::reduce::ReducedGrammar;
 use crate::grammar::relation::{EMPTY, columns};
 
@@ -71,7 +71,7 @@ pub struct LrTable {
     /// Left-hand side and length of each production.
     pub productions: Vec<(u32, u32)>,
     /// Alias or rule name of each production.
-    pub production_names: Vec<String>,
+    pub production_names: Vec<Name>,
     /// The symbol that leads to each state; none leads to state 0.
     pub accessing: Vec<Option<Symbol>>,
     /// Number of cells with several actions, not counting those filled by a fallback.
