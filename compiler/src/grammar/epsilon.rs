@@ -257,7 +257,7 @@ mod tests {
             .productions
             .iter()
             .map(|p| {
-                let symbol = |s: &Symbol| nonterminal(*s).map_or(format!("{s:?}"), |n| names[n as usize].clone());
+                let symbol = |s: &Symbol| nonterminal(*s).map_or(format!("{s:?}"), |n| names[n as usize].to_string());
                 format!("{}: {}", names[p.lhs as usize], p.rhs.iter().map(symbol).collect::<Vec<_>>().join(" "))
             })
             .collect();

@@ -38,7 +38,7 @@ pub fn grammar_of(terminals: usize, nonterminals: usize, productions: Vec<(u32, 
 pub fn grammar(text: &str) -> Grammar {
     let mut grammar = grammar_of(0, 0, Vec::new());
     let rules: Vec<(&str, &str)> = text.split(';').filter_map(|rule| rule.split_once(':')).collect();
-    let nonterminal = |name: &str| Nonterminal { name: name.trim().into(), position: None };
+    let nonterminal = |name: &str| Nonterminal { name: name.trim().to_owned().into(), position: None };
     grammar.nonterminals = rules.iter().map(|(name, _)| nonterminal(name)).collect();
     for (lhs, (name, alternatives)) in rules.iter().enumerate() {
         for alternative in alternatives.split('|') {

@@ -236,7 +236,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, good: &[&str], bad: &[&str]) {
         let language =
-            Language::of(&string::spell(&format(name).expect("a known format"), string::Spelling::Any).expect("text"));
+            Language::of(&string::spell(format(name).expect("a known format"), string::Spelling::Any).expect("text"));
         let has = |text: &&&str| language.has(&serde_json::to_string(text).expect("a string"));
         assert_eq!(good.iter().find(|text| !has(text)), None, "is a {name}");
         assert_eq!(bad.iter().find(has), None, "is no {name}");

@@ -11,8 +11,6 @@
 //! A surrogate alone (`"\ud800"`) stands for no code point. RFC 8259 tolerates it and calls the outcome unpredictable; no
 //! language here contains it.
 
-use std::collections::BTreeMap;
-
 use super::Reason;
 use crate::grammar::ir::{Expr, GraphState};
 
@@ -55,46 +53,80 @@ pub fn literal(text: &str) -> Expr {
 ///
 /// The automaton is the trie of the words with what leaves it.
 pub fn any_string_except(words: &[&str], spelling: Spelling) -> Expr {
-    // State 0 starts, state 1 has left the trie for good.
+    // State 0 starts; state 1 has left the trie for good, and state 2 of plain spellings will have with the rest of an escape.
     const LEFT: u32 = 1;
-    let mut trie: Vec<(bool, BTreeMap<char, u32>)> = vec![Default::default(); 2];
+    const ESCAPE: u32 = 2;
+    let mut trie: Vec<(bool, Vec<(char, u32)>)> =
+        vec![Default::default(); if spelling == Spelling::Any { 2 } else { 3 }];
     for word in words {
         let mut at = 0;
         for c in word.chars() {
             let new = trie.len() as u32;
-            at = *trie[at].1.entry(c).or_insert(new) as usize;
-            if at == new as usize {
-                trie.push(Default::default());
-            }
+            let children = &mut trie[at].1;
+            at = match children.binary_search_by_key(&c, |child| child.0) {
+                Ok(i) => children[i].1 as usize,
+                Err(i) => {
+                    children.insert(i, (c, new));
+                    trie.push(Default::default());
+                    new as usize
+                }
+            };
         }
         trie[at].0 = true;
     }
-    // What leaves the trie is cut so that most states have the same labels for most of it, and so share its automata.
-    let areas: [&[(u32, u32)]; 3] = match spelling {
-        Spelling::Any => [&[(0, 0x7F)], &[], &BEYOND_ASCII],
-        Spelling::Plain => [&RAW, &ESCAPED, &BEYOND_ASCII],
-    };
-    let state = |(is_word, children): &(bool, BTreeMap<char, u32>)| {
-        let codes: Vec<u32> = children.keys().map(|&c| c as u32).collect();
-        let others = areas.iter().map(|area| (class(&without(area, &codes), spelling), LEFT));
-        let edges =
-            children.iter().map(|(&c, &to)| (class(&[(c as u32, c as u32)], spelling), to)).chain(others).collect();
+    let state = |(is_word, children): &(bool, Vec<(char, u32)>)| {
+        let mut edges = Vec::with_capacity(children.len() + 3);
+        edges.extend(children.iter().map(|&(c, to)| (letter(c, spelling), to)));
+        let codes: Vec<u32> = children.iter().map(|&(c, _)| c as u32).collect();
+        // What leaves the trie is cut so that most states have the same labels for most of it, and so share its automata.
+        let mut leave = |area: &[(u32, u32)]| {
+            let rest = without(area, &codes);
+            edges.extend((!rest.is_empty()).then(|| (class(&rest, spelling), LEFT)));
+        };
+        match spelling {
+            Spelling::Any => leave(&[(0, 0x7F)]),
+            Spelling::Plain => {
+                leave(&RAW);
+                if codes.iter().any(|&code| ESCAPED.iter().any(|&(lo, hi)| (lo..=hi).contains(&code))) {
+                    leave(&ESCAPED);
+                } else {
+                    edges.push((bytes("\\"), ESCAPE));
+                }
+            }
+        }
+        let rest = without(&BEYOND_ASCII, &codes);
+        edges.push((Expr::JsonClass(rest), LEFT));
         GraphState { accepting: !is_word, edges }
     };
-    let states = trie.iter().map(state).collect();
+    let mut states: Vec<GraphState> = trie.iter().map(state).collect();
+    if spelling == Spelling::Plain {
+        let rests = escapes(&ESCAPED).map(|(before, last)| (Expr::Cat(vec![bytes(before), last]), LEFT));
+        states[ESCAPE as usize] = GraphState { accepting: false, edges: rests.collect() };
+    }
     quoted(Expr::Graph(states))
+}
+
+/// One code point; of ASCII that stands for itself, its byte.
+fn letter(c: char, spelling: Spelling) -> Expr {
+    let code = c as u32;
+    match spelling {
+        Spelling::Plain if RAW.iter().any(|&(lo, hi)| (lo..=hi).contains(&code)) => Expr::Bytes(vec![code as u8]),
+        _ => class(&[(code, code)], spelling),
+    }
 }
 
 /// `ranges` without the sorted `codes`.
 fn without(ranges: &[(u32, u32)], codes: &[u32]) -> Ranges {
-    let cut = |&(lo, hi): &(u32, u32)| {
-        let inside = codes.iter().copied().filter(move |code| (lo..=hi).contains(code));
-        let starts = std::iter::once(lo).chain(inside.clone().map(|code| code + 1));
-        // An end before its start is where two codes are neighbours.
-        let ends = inside.map(|code| code.wrapping_sub(1)).chain([hi]);
-        starts.zip(ends).filter(move |&(from, to)| from <= to && to <= hi)
-    };
-    ranges.iter().flat_map(cut).collect()
+    let mut out = Vec::with_capacity(ranges.len() + codes.len());
+    for &(lo, hi) in ranges {
+        let mut from = lo;
+        for &code in codes.iter().filter(|&code| (lo..=hi).contains(code)) {
+            out.extend((from < code).then(|| (from, code - 1)));
+            from = code + 1;
+        }
+        out.extend((from <= hi).then_some((from, hi)));
+    }
+    out
 }
 
 fn within(ranges: &[(u32, u32)], area: &[(u32, u32)]) -> Ranges {
@@ -126,24 +158,27 @@ fn class(ranges: &[(u32, u32)], spelling: Spelling) -> Expr {
         parts.push(Expr::Class(raw));
     }
     if !escaped.is_empty() {
-        let is_member = |code: u32| escaped.iter().any(|&(lo, hi)| (lo..=hi).contains(&code));
-        let letters = SHORT.iter().filter(|&&(code, _)| is_member(code)).map(|&(_, letter)| (letter, letter));
-        parts.push(Expr::Cat(vec![bytes("\\"), Expr::ByteClass(letters.collect())]));
-        for high in 0..2 {
-            let has_no_short = |code: &u32| SHORT.iter().all(|(short, _)| short != code);
-            let lows =
-                (16 * high..16 * high + 16).filter(|&code| is_member(code)).filter(has_no_short).map(|code| code % 16);
-            let digits = lows.flat_map(|low| [format!("{low:x}"), format!("{low:X}")]).map(|digit| digit.as_bytes()[0]);
-            parts.push(Expr::Cat(vec![
-                bytes(&format!("\\u00{high}")),
-                Expr::ByteClass(digits.map(|b| (b, b)).collect()),
-            ]));
-        }
+        let escape = |(before, last): (&str, Expr)| Expr::Cat(vec![bytes(&format!("\\{before}")), last]);
+        parts.extend(escapes(&escaped).map(escape));
     }
     if !beyond.is_empty() {
         parts.push(Expr::JsonClass(beyond));
     }
     if parts.len() == 1 { parts.remove(0) } else { Expr::Alt(parts) }
+}
+
+/// What follows the backslash in plain spellings of `codes`, which are escaped: a letter, or hexadecimal digits, the last of
+/// them apart.
+fn escapes(codes: &[(u32, u32)]) -> impl Iterator<Item = (&'static str, Expr)> {
+    let is_member = |code: u32| codes.iter().any(|&(lo, hi)| (lo..=hi).contains(&code));
+    let has_no_short = |code: &u32| SHORT.iter().all(|(short, _)| short != code);
+    let letters = SHORT.iter().filter(|&&(code, _)| is_member(code)).map(|&(_, letter)| (letter, letter));
+    let digits = |high: u32| {
+        let lows = (0..16).filter(move |low| is_member(high + low) && has_no_short(&(high + low)));
+        let digits = lows.flat_map(|low| [b"0123456789abcdef", b"0123456789ABCDEF"].map(|digits| digits[low as usize]));
+        Expr::ByteClass(digits.map(|b| (b, b)).collect())
+    };
+    [("", Expr::ByteClass(letters.collect())), ("u000", digits(0)), ("u001", digits(16))].into_iter()
 }
 
 /// The spellings of one text.
