@@ -5,7 +5,6 @@
 
 use super::arrays::Counted;
 use super::document::Document;
-use super::languages::numbers;
 use super::normalise::{Normaliser, Result};
 use super::number::{self, Decimal};
 use super::shape::{ANY, Conj, NumberSet, StringSet};
@@ -208,7 +207,7 @@ impl<'a> Emitter<'a> {
         if let Some(&known) = self.number_sets.get(sets) {
             return Ok(known);
         }
-        let expr = numbers(sets).map_err(|reason| self.unsupported_here(reason.0))?;
+        let expr = self.normaliser.languages.numbers(sets).map_err(|reason| self.unsupported_here(reason.0))?;
         let whole = sets.iter().all(|set| set.bounds.integer);
         let terminal = expr.map(|expr| self.terminal(if whole { "integer" } else { "number" }, expr));
         self.number_sets.insert(sets.to_vec(), terminal);

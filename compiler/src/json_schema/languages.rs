@@ -1,11 +1,11 @@
 //! Sets of strings and numbers → terminal expressions; and what there is to know about them before.
 
+use super::derivative::{Language, Work};
 use super::number::{self, Decimal, NumberBounds};
 use super::shape::{NumberSet, StringSet};
 use super::string::{self, Spelling};
 use super::{Reason, format, pattern};
-use crate::grammar::ir::{Expr, Terminal};
-use crate::lexer::{LexerDfa, LexerError, LexerLimits};
+use crate::grammar::ir::Expr;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,45 +14,18 @@ type Result<T> = std::result::Result<T, Reason>;
 /// Why something about a text of the document is refused.
 type Refused<'a> = (&'a str, Reason);
 
-/// Size of the automata built to decide what is empty.
-const LIMITS: LexerLimits =
-    LexerLimits { max_nfa_states: 100_000, max_dfa_states: 4_000, max_subset_elements: 400_000 };
-
-/// Languages of patterns and formats, each built once.
+/// Languages of patterns, each built once, and what was asked about them.
 #[derive(Default)]
 pub(super) struct Languages<'a> {
     patterns: FxHashMap<&'a str, Result<Rc<Expr>>>,
-    pattern_automata: FxHashMap<&'a str, Result<Option<Rc<LexerDfa>>>>,
+    asked: FxHashMap<&'a str, Option<Language>>,
     empty_strings: FxHashMap<StringSet<'a>, bool>,
-}
-
-/// The automaton of "!" and `expr`: lexemes are not empty, but what `expr` matches may be. `None` if it matches nothing.
-fn automaton(expr: Expr) -> Result<Option<LexerDfa>> {
-    let expr = Expr::Cat(vec![Expr::Bytes(b"!".to_vec()), expr]);
-    let terminal = Terminal::plain("the text", expr);
-    match LexerDfa::build(&[terminal], &[0], false, &LIMITS) {
-        Ok(dfa) => Ok(Some(dfa)),
-        Err(LexerError::EmptyLanguage { .. }) => Ok(None),
-        Err(error) => Err(Reason(error.to_string())),
-    }
-}
-
-/// Has a decoded language certainly no strings? Not if it takes too long to find out; compiling will.
-pub(super) fn is_empty(decoded: Expr) -> bool {
-    is_empty_bytes(Expr::And(vec![any_text(), decoded]))
-}
-
-fn is_empty_bytes(expr: Expr) -> bool {
-    matches!(automaton(expr), Ok(None))
+    work: Work,
 }
 
 /// Every string, decoded.
 pub(super) fn any_text() -> Expr {
     Expr::Repeat(Box::new(string::any_char()), 0, None)
-}
-
-fn accepts(dfa: &LexerDfa, text: &str) -> bool {
-    dfa.step(0, b'!').and_then(|q| dfa.run(q, text.as_bytes())).is_some_and(|q| dfa.is_accepting(q))
 }
 
 pub(super) fn words(texts: &[&str]) -> Expr {
@@ -66,15 +39,20 @@ impl<'a> Languages<'a> {
 
     /// Does the pattern find something in this text?
     pub(super) fn matches(&mut self, pattern: &'a str, text: &str) -> Result<bool> {
-        if let Some(known) = self.pattern_automata.get(pattern) {
-            return known.as_ref().map(|dfa| dfa.as_ref().is_some_and(|dfa| accepts(dfa, text))).map_err(Reason::clone);
+        if !self.asked.contains_key(pattern) {
+            let language = Language::new(&*self.pattern(pattern)?, &mut self.work);
+            self.asked.insert(pattern, language);
         }
-        let built = self
-            .pattern(pattern)
-            .and_then(|expr| automaton(Expr::And(vec![any_text(), (*expr).clone()])))
-            .map(|dfa| dfa.map(Rc::new));
-        self.pattern_automata.insert(pattern, built);
-        self.matches(pattern, text)
+        let language = self.asked.get_mut(pattern).and_then(Option::as_mut);
+        let answer = language.and_then(|language| language.accepts(text, &mut self.work));
+        answer
+            .ok_or_else(|| Reason(format!("whether {text:?} matches takes too long to find out; simplify the pattern")))
+    }
+
+    /// Has a language certainly no strings? Not if it takes too long to find out; compiling will.
+    pub(super) fn is_empty(&mut self, decoded: &Expr) -> bool {
+        let language = Language::new(decoded, &mut self.work);
+        language.and_then(|mut language| language.is_empty(&mut self.work)) == Some(true)
     }
 
     /// Is the text in the set?
@@ -94,9 +72,16 @@ impl<'a> Languages<'a> {
         }
         for &(name, fails) in &set.formats {
             let Some(expr) = format::format(name) else { continue };
-            let dfa = automaton(expr.clone()).map_err(|reason| (name, reason))?;
-            if dfa.is_some_and(|dfa| accepts(&dfa, text)) == fails {
-                return Ok(false);
+            let language = Language::new(expr, &mut self.work);
+            match language.and_then(|mut language| language.accepts(text, &mut self.work)) {
+                Some(holds) if holds == fails => return Ok(false),
+                Some(_) => {}
+                None => {
+                    return Err((
+                        name,
+                        Reason(format!("whether {text:?} is of the format takes too long to find out")),
+                    ));
+                }
             }
         }
         Ok(true)
@@ -140,7 +125,14 @@ impl<'a> Languages<'a> {
             _ => Some(Expr::And(parts)),
         };
         let expr = string::with_length(body, set.min, set.max).map_err(|reason| (text, reason))?;
-        let empty = checked && is_empty(expr.clone());
+        if !checked {
+            return Ok(Some(expr));
+        }
+        let empty = match self.empty_strings.get(set) {
+            Some(&known) => known,
+            None => self.is_empty(&expr),
+        };
+        self.empty_strings.insert(set.clone(), empty);
         Ok((!empty).then_some(expr))
     }
 
@@ -185,7 +177,46 @@ impl<'a> Languages<'a> {
 
     /// False also where it cannot be decided.
     pub(super) fn number_is_empty(&mut self, set: &NumberSet) -> bool {
-        matches!(numbers(std::slice::from_ref(set)), Ok(None))
+        matches!(self.numbers(std::slice::from_ref(set)), Ok(None))
+    }
+
+    /// The terminal expression of a union of sets; `None` if they are all empty.
+    pub(super) fn numbers(&mut self, sets: &[NumberSet]) -> Result<Option<Expr>> {
+        let mut parts = Vec::new();
+        for set in sets {
+            if *set == NumberSet::default() {
+                return Ok(Some(number::any_number()));
+            }
+            match &set.finite {
+                Some(finite) if set.bounds.pointless => parts.extend(finite.iter().map(number::integer_literal)),
+                Some(finite) => parts.extend(finite.iter().map(number::literal_of)),
+                None => parts.extend(self.number_set(set)?),
+            }
+        }
+        Ok(union(parts))
+    }
+
+    fn number_set(&mut self, set: &NumberSet) -> Result<Option<Expr>> {
+        let bounds = &set.bounds;
+        // Where something is taken away, only plain decimals are left: the complement knows no others.
+        let Some(expr) = number::bounded(bounds)? else { return Ok(None) };
+        let mut parts = vec![expr];
+        if let Some(pointless) = set.not_integer {
+            let integers = number::bounded(&NumberBounds { integer: true, pointless, ..NumberBounds::default() })?;
+            parts.extend(integers.map(|expr| Expr::Not(Box::new(expr))));
+        }
+        for multiple in &set.not_multiple_of {
+            let multiples =
+                number::bounded(&NumberBounds { multiple_of: vec![multiple.clone()], ..NumberBounds::default() })?;
+            parts.extend(multiples.map(|expr| Expr::Not(Box::new(expr))));
+        }
+        parts.extend(set.excluded.iter().map(|n: &Decimal| Expr::Not(Box::new(number::literal_of(n)))));
+        if parts.len() == 1 {
+            return Ok(parts.pop());
+        }
+        parts.push(number::plain());
+        let expr = Expr::And(parts);
+        Ok((!self.is_empty(&expr)).then_some(expr))
     }
 }
 
@@ -195,43 +226,4 @@ fn union(mut parts: Vec<Expr>) -> Option<Expr> {
         1 => parts.pop(),
         _ => Some(Expr::Alt(parts)),
     }
-}
-
-/// The terminal expression of a union of sets; `None` if they are all empty.
-pub(super) fn numbers(sets: &[NumberSet]) -> Result<Option<Expr>> {
-    let mut parts = Vec::new();
-    for set in sets {
-        if *set == NumberSet::default() {
-            return Ok(Some(number::any_number()));
-        }
-        match &set.finite {
-            Some(finite) if set.bounds.pointless => parts.extend(finite.iter().map(number::integer_literal)),
-            Some(finite) => parts.extend(finite.iter().map(number::literal_of)),
-            None => parts.extend(number_set(set)?),
-        }
-    }
-    Ok(union(parts))
-}
-
-fn number_set(set: &NumberSet) -> Result<Option<Expr>> {
-    let bounds = &set.bounds;
-    // Where something is taken away, only plain decimals are left: the complement knows no others.
-    let Some(expr) = number::bounded(bounds)? else { return Ok(None) };
-    let mut parts = vec![expr];
-    if let Some(pointless) = set.not_integer {
-        let integers = number::bounded(&NumberBounds { integer: true, pointless, ..NumberBounds::default() })?;
-        parts.extend(integers.map(|expr| Expr::Not(Box::new(expr))));
-    }
-    for multiple in &set.not_multiple_of {
-        let multiples =
-            number::bounded(&NumberBounds { multiple_of: vec![multiple.clone()], ..NumberBounds::default() })?;
-        parts.extend(multiples.map(|expr| Expr::Not(Box::new(expr))));
-    }
-    parts.extend(set.excluded.iter().map(|n: &Decimal| Expr::Not(Box::new(number::literal_of(n)))));
-    if parts.len() == 1 {
-        return Ok(parts.pop());
-    }
-    parts.push(number::plain());
-    let expr = Expr::And(parts);
-    Ok((!is_empty_bytes(expr.clone())).then_some(expr))
 }

@@ -8,6 +8,7 @@
 //! that the schema names. `docs/json_schema.md` says what that means for a user.
 
 mod arrays;
+mod derivative;
 mod document;
 mod emit;
 pub mod format;

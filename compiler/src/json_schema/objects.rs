@@ -1,7 +1,7 @@
 //! Objects: what each key can hold, and the automaton of their members.
 
 use super::emit::Emitter;
-use super::languages::{any_text, is_empty, words};
+use super::languages::{any_text, words};
 use super::list::{Brackets, State};
 use super::normalise::{Result, names, patterns};
 use super::shape::{ANY, Conj, KeyKind, Meet, NOTHING, ObjectSet, Presence, Scope};
@@ -169,7 +169,7 @@ impl<'a> Emitter<'a> {
                     parts.push(if sign == 1 { expr.clone() } else { not(expr.clone()) });
                     let signs = signs | sign << i;
                     let decided = (1 << (i + 1)) - 1;
-                    if self.atom_value(set, &tests, signs, decided) == NOTHING || nothing(&parts) {
+                    if self.atom_value(set, &tests, signs, decided) == NOTHING || self.nothing(&parts) {
                         continue;
                     }
                     next.push((signs, parts));
@@ -204,7 +204,7 @@ impl<'a> Emitter<'a> {
                     parts.push(if is == 1 { expr } else { not(expr) });
                     exists |= is << i;
                 }
-                if parts.len() > 1 && nothing(&parts) {
+                if parts.len() > 1 && self.nothing(&parts) {
                     continue;
                 }
                 let expr = conjunction(parts);
@@ -248,13 +248,17 @@ impl<'a> Emitter<'a> {
             [] => self.spelled(&union(exprs))?,
             declared => {
                 let decoded = Expr::And(vec![union(exprs), not(words(declared))]);
-                if nothing(std::slice::from_ref(&decoded)) {
+                if self.nothing(std::slice::from_ref(&decoded)) {
                     return Ok(None);
                 }
                 self.spelled(&decoded)?
             }
         };
         Ok(Some(self.terminal("key", expr)))
+    }
+
+    fn nothing(&mut self, parts: &[Expr]) -> bool {
+        self.normaliser.languages.is_empty(&conjunction(parts.to_vec()))
     }
 
     fn spelled(&self, decoded: &Expr) -> Result<Expr> {
@@ -456,10 +460,6 @@ impl<'a> Build<'_, 'a> {
 
 fn not(expr: Expr) -> Expr {
     Expr::Not(Box::new(expr))
-}
-
-fn nothing(parts: &[Expr]) -> bool {
-    is_empty(conjunction(parts.to_vec()))
 }
 
 fn conjunction(mut parts: Vec<Expr>) -> Expr {
