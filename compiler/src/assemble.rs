@@ -64,7 +64,7 @@ pub(crate) fn nothing_else(out: &mut TableData) {
 }
 
 /// Exceptions a lexer state may have to the row it shares.
-const MAX_PATCHES: usize = 6;
+const MAX_PATCHES: u32 = 6;
 /// Rows tried, those that served last first, for a state to share.
 const ROWS_TRIED: usize = 64;
 
@@ -108,7 +108,7 @@ fn write_lexer(lexer: &WatchedLexer, far: &Far, change_of: &[u32], out: &mut Tab
         let steps = &lexer.steps[x * classes..][..classes];
         // Patches are for bytes; symbols have to agree.
         let shares = |row: &usize| {
-            rows[*row][bytes..] == steps[bytes..] && bits::differing(&rows[*row], steps, MAX_PATCHES).is_some()
+            rows[*row][bytes..] == steps[bytes..] && bits::differ_at_most(&rows[*row], steps, MAX_PATCHES)
         };
         match recent.iter().position(shares) {
             Some(at) => recent[..=at].rotate_right(1),
@@ -119,11 +119,9 @@ fn write_lexer(lexer: &WatchedLexer, far: &Far, change_of: &[u32], out: &mut Tab
             }
         }
         let row = recent[0];
-        for class in 0..bytes {
-            if rows[row][class] != steps[class] {
-                out.lexer_patch_class.push(class as u8);
-                out.lexer_patch_step.push(codes[steps[class] as usize]);
-            }
+        for class in bits::differing(&rows[row], steps) {
+            out.lexer_patch_class.push(class as u8);
+            out.lexer_patch_step.push(codes[steps[class as usize] as usize]);
         }
         out.lexer_row.push(row as u32);
         out.lexer_patch_start.push(out.lexer_patch_step.len() as u32);

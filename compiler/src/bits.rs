@@ -41,22 +41,22 @@ pub(crate) fn is_empty(a: &[u64]) -> bool {
 /// Where two rows of numbers differ.
 pub(crate) type Places = SmallVec<[u32; 8]>;
 
-/// Where two rows of numbers differ, or `None` if in more than `most` places.
-pub(crate) fn differing(a: &[u32], b: &[u32], most: usize) -> Option<Places> {
-    let mut places = Places::new();
-    for (start, (a, b)) in (0..).step_by(16).zip(a.chunks(16).zip(b.chunks(16))) {
-        if a != b {
-            for (at, (a, b)) in (start..).zip(a.iter().zip(b)) {
-                if a != b {
-                    places.push(at);
-                }
-            }
-            if places.len() > most {
-                return None;
-            }
+/// Whether two rows of numbers differ in at most so many places.
+pub(crate) fn differ_at_most(a: &[u32], b: &[u32], most: u32) -> bool {
+    let different = |(a, b): (&[u32], &[u32])| a.iter().zip(b).map(|(a, b)| u32::from(a != b)).sum::<u32>();
+    let (mut a, mut b, mut found) = (a.chunks_exact(16), b.chunks_exact(16), 0);
+    for pair in a.by_ref().zip(b.by_ref()) {
+        found += different(pair);
+        if found > most {
+            return false;
         }
     }
-    Some(places)
+    found + different((a.remainder(), b.remainder())) <= most
+}
+
+/// Where two rows of numbers differ.
+pub(crate) fn differing(a: &[u32], b: &[u32]) -> Places {
+    (0..).zip(a.iter().zip(b)).filter(|(_, (a, b))| a != b).map(|(at, _)| at).collect()
 }
 
 /// Members, ascending.

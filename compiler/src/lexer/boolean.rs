@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::DEAD;
+use super::classes::{ByteClasses, classes_of};
 use super::counters::Moves;
 use super::determinize::{Dfa, Overflow};
 use super::minimize::renumber;
@@ -23,16 +24,10 @@ pub(super) fn complement(dfa: &Dfa) -> Result<Dfa, Overflow> {
 
 /// The DFA of the byte strings that both accept.
 pub(super) fn intersection(a: &Dfa, b: &Dfa, max_states: usize) -> Result<Dfa, Overflow> {
-    let mut class_ids: FxHashMap<(u8, u8), u8> = FxHashMap::default();
-    let mut classes: Vec<(usize, usize)> = Vec::new();
-    let mut byte_class = [0u8; 256];
-    for byte in 0..256 {
-        let pair = (a.byte_class[byte], b.byte_class[byte]);
-        byte_class[byte] = *class_ids.entry(pair).or_insert_with(|| {
-            classes.push((pair.0.into(), pair.1.into()));
-            (classes.len() - 1) as u8
-        });
-    }
+    let joint = ByteClasses::joint([&a.byte_class, &b.byte_class].into_iter());
+    let samples = joint.samples();
+    let classes: Vec<(usize, usize)> =
+        classes_of(&samples, &a.byte_class).into_iter().zip(classes_of(&samples, &b.byte_class)).collect();
     // Neither start has a transition into it, so the pair (0, 0) has none either.
     let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut pairs = vec![(0u32, 0u32)];
@@ -66,7 +61,7 @@ pub(super) fn intersection(a: &Dfa, b: &Dfa, max_states: usize) -> Result<Dfa, O
             return Err(Overflow::States(max_states));
         }
     }
-    trim(Dfa { byte_class, class_count: classes.len(), next, cand, moves })
+    trim(Dfa { byte_class: joint.of, class_count: joint.count, next, cand, moves })
 }
 
 /// Drop the transitions to states that cannot reach an accepting one, then the states that nothing leads to any more.

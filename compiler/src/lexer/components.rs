@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
+use super::classes::{ByteClasses, classes_of};
 use super::counters::{Chain, Counting, Moves, of_chain};
-use super::determinize::{Dfa, Overflow, classes_of, determinize, joint_classes};
+use super::determinize::{Dfa, Overflow, determinize};
 use super::minimize::{minimize, renumber};
 use super::nfa::Builder;
 use super::{CandidateSets, DEAD, LexerError, LexerLimits};
@@ -160,12 +161,12 @@ impl Components {
                 return Err(LexerError::overflow(Overflow::States(most), None));
             }
         }
-        let (byte_class, sample) = joint_classes(parts.iter().map(|part| &part.dfa.byte_class));
-        let k = sample.len();
+        let joint = ByteClasses::joint(parts.iter().map(|part| &part.dfa.byte_class));
+        let (byte_class, k, samples) = (joint.of, joint.count, joint.samples());
         let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
         let mut chains: Vec<Chain> = Vec::new();
         for (part, patterns) in parts.iter().zip(&split) {
-            let classes = classes_of(&sample, &part.dfa.byte_class);
+            let classes = classes_of(&samples, &part.dfa.byte_class);
             let id = |old: TerminalId| patterns[part.members.partition_point(|&member| member < old)].id;
             let set_ids: Vec<u32> =
                 part.sets.iter().map(|set| sets.intern(set.iter().map(|&t| id(t)).collect())).collect();

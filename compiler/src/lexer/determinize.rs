@@ -137,25 +137,6 @@ fn byte_classes(nfa: &Nfa) -> ([u8; 256], usize) {
     (byte_class, usize::from(byte_class[255]) + 1)
 }
 
-/// Classes of bytes that none of several automata tells apart, numbered by their first bytes, which come second.
-pub(super) fn joint_classes<'a>(of: impl Iterator<Item = &'a [u8; 256]> + Clone) -> ([u8; 256], Vec<u8>) {
-    let mut ids: FxHashMap<Vec<u8>, u8> = FxHashMap::default();
-    let mut sample: Vec<u8> = Vec::new();
-    let byte_class = std::array::from_fn(|byte| {
-        let next = sample.len() as u8;
-        *ids.entry(of.clone().map(|classes| classes[byte]).collect()).or_insert_with(|| {
-            sample.push(byte as u8);
-            next
-        })
-    });
-    (byte_class, sample)
-}
-
-/// The class of each joint one in one of the automata.
-pub(super) fn classes_of(sample: &[u8], byte_class: &[u8; 256]) -> Vec<usize> {
-    sample.iter().map(|&byte| usize::from(byte_class[usize::from(byte)])).collect()
-}
-
 /// The subsets found so far, numbered.
 struct Subsets<'a> {
     nfa: &'a Nfa,

@@ -4,8 +4,8 @@
 //! state on top when it starts, with the ignored and the reject terminals (of the parts these belong to): states with equal rows share a lexer, and rows
 //! that differ do, over the union of their terminals, where [`sharing`] proves that it cuts their lexemes as their own would.
 
+use super::classes::{ByteClasses, classes_of};
 use super::counters::of_chain;
-use super::determinize::{classes_of, joint_classes};
 use super::{Chain, Components, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, sharing};
 use crate::bits;
 use crate::grammar::ir::{Symbol, Terminal, TerminalId};
@@ -166,10 +166,11 @@ impl GroupedDfa {
             }
         });
         let parts: Vec<LexerDfa> = parts.into_iter().collect::<Result<_, _>>()?;
-        let (byte_class, sample) = joint_classes(parts.iter().map(|part| &part.byte_class));
+        let joint = ByteClasses::joint(parts.iter().map(|part| &part.byte_class));
+        let samples = joint.samples();
         let mut out = GroupedDfa {
-            byte_class,
-            class_count: sample.len(),
+            byte_class: joint.of,
+            class_count: joint.count,
             symbols: symbols.len(),
             next: Vec::new(),
             cand: Vec::new(),
@@ -182,7 +183,7 @@ impl GroupedDfa {
         for (group, part) in parts.iter().enumerate() {
             let (offset, sets) = (out.cand.len() as u32, out.cand_sets.len() as u32 - 1);
             out.starts.push(offset);
-            let classes = classes_of(&sample, &part.byte_class);
+            let classes = classes_of(&samples, &part.byte_class);
             for q in 0..part.state_count() as u32 {
                 let row = part.row(q);
                 out.next

@@ -8,6 +8,7 @@
 use std::hash::Hasher;
 
 use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 
 use super::DEAD;
 use super::determinize::Dfa;
@@ -65,34 +66,37 @@ pub(super) fn renumber(dfa: &Dfa, start: u32) -> Dfa {
 /// Merge the byte classes that no state tells apart and number classes by their first byte.
 pub(super) fn merge_classes(dfa: Dfa) -> Dfa {
     let k = dfa.class_count;
-    let mut class = vec![0u32; k]; // old class → class so far, numbered by first old class
-    let mut first = vec![0usize]; // class so far → its first old class
-    let mut others: Vec<(usize, usize)> = (1..k).map(|c| (c, 0)).collect(); // the rest, and the first of each's class
+    // For each class the first one that no state told from it so far, and those of which that is another one.
+    let mut first = vec![0usize; k];
+    let mut others: Vec<usize> = (1..k).collect();
     for q in 0..dfa.state_count() {
         let row = dfa.row(q);
-        if others.iter().all(|&(c, first)| row[c] == row[first]) {
-            continue;
+        // The class that those that had one first, and lead to one state, now have.
+        let mut split: SmallVec<[(usize, u32, usize); 8]> = SmallVec::new();
+        for &c in &others {
+            if row[c] == row[first[c]] {
+                continue;
+            }
+            let found = split.iter().find(|(before, to, _)| (*before, *to) == (first[c], row[c]));
+            let now = found.map_or(c, |found| found.2);
+            if now == c {
+                split.push((first[c], row[c], c));
+            }
+            first[c] = now;
         }
-        let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        first.clear();
-        for c in 0..k {
-            class[c] = *ids.entry((class[c], row[c])).or_insert_with(|| {
-                first.push(c);
-                first.len() as u32 - 1
-            });
+        if !split.is_empty() {
+            others.retain(|&c| first[c] != c);
         }
-        others.clear();
-        others.extend((0..k).map(|c| (c, first[class[c] as usize])).filter(|(c, first)| c != first));
     }
     // Old classes need not be in byte order after an earlier merge or a product: number by first byte.
-    let mut number = vec![DEAD; first.len()];
+    let mut number = vec![DEAD; k];
     let mut representative = Vec::with_capacity(first.len());
     let mut byte_class = [0u8; 256];
     for b in 0..256 {
-        let merged = class[usize::from(dfa.byte_class[b])] as usize;
+        let merged = first[usize::from(dfa.byte_class[b])];
         if number[merged] == DEAD {
             number[merged] = representative.len() as u32;
-            representative.push(first[merged]);
+            representative.push(merged);
         }
         byte_class[b] = number[merged] as u8;
     }

@@ -23,6 +23,7 @@
 //! cuts off. Bounded repeats of few copies are copied, those of many are counted (`counters`).
 
 mod boolean;
+mod classes;
 mod components;
 mod counters;
 mod cuts;

@@ -45,15 +45,16 @@ pub(super) struct Models {
 impl Models {
     /// How many are kept, and in how many classes a state may differ from one.
     const KEPT: usize = 32;
-    const MOST: usize = 8;
+    const MOST: u32 = 8;
 
     /// One that serves a state, with the classes in which their rows differ.
     pub fn find(&mut self, dfa: &GroupedDfa, q: u32, kind: Kind) -> Option<(&Model, bits::Places)> {
         let row = dfa.row(q);
-        let differing = |m: &Model| (m.kind == kind).then(|| bits::differing(dfa.row(m.q), row, Self::MOST))?;
-        let (at, differing) = self.recent.iter().enumerate().find_map(|(at, m)| Some((at, differing(m)?)))?;
+        let serves = |m: &Model| m.kind == kind && bits::differ_at_most(dfa.row(m.q), row, Self::MOST);
+        let at = self.recent.iter().position(serves)?;
         self.recent[..=at].rotate_right(1);
-        Some((self.recent.first()?, differing))
+        let model = self.recent.first()?;
+        Some((model, bits::differing(dfa.row(model.q), row)))
     }
 
     pub fn add(&mut self, model: Model) {

@@ -20,6 +20,7 @@
 //! counters allow is not looked at, which can only keep more apart; two that count are kept apart at once, since a lexer of
 //! both would have states for all pairs of their counts.
 
+use super::classes::ByteClasses;
 use super::{Components, Counting, DEAD, LexerDfa, LexerLimits};
 use crate::bits;
 use crate::grammar::ir::{Expr, Terminal, TerminalId};
@@ -218,7 +219,7 @@ impl<'t> Pairs<'t> {
         if !a.dfa.chains.is_empty() && !b.dfa.chains.is_empty() {
             return self.keep_apart(a.id, b.id);
         }
-        let classes = joint_classes(&a.dfa, &b.dfa);
+        let classes = ByteClasses::joint([&a.dfa.byte_class, &b.dfa.byte_class].into_iter()).samples();
         let most = a.dfa.state_count() + b.dfa.state_count();
         let mut pairs = vec![(0, 0)];
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
@@ -255,12 +256,4 @@ impl<'t> Pairs<'t> {
             self.common_word(a.id, b.id);
         }
     }
-}
-
-/// One byte of each class that some state of either automaton tells apart.
-fn joint_classes(a: &LexerDfa, b: &LexerDfa) -> Vec<u8> {
-    let mut seen = vec![false; a.class_count * b.class_count];
-    let class =
-        |byte: &u8| a.byte_class[*byte as usize] as usize * b.class_count + b.byte_class[*byte as usize] as usize;
-    (0..=255u8).filter(|byte| !std::mem::replace(&mut seen[class(byte)], true)).collect()
 }

@@ -16,10 +16,12 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
+use super::classes::{ByteClasses, classes_of};
 use super::counters::Moves;
 use super::determinize::{Dfa, Overflow};
 use super::minimize::{merge_classes, renumber};
 use super::{DEAD, LexerLimits};
+use crate::bits;
 use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, TerminalId};
 use crate::vocab::ByteSet;
 
@@ -108,17 +110,11 @@ impl<'a> Words<'a> {
 
     /// The trie, and the words that are to be left among the patterns.
     pub(super) fn trie(self) -> (Trie, Vec<(TerminalId, &'a Expr)>) {
-        let mut byte_class = [0u8; 256];
-        for set in &self.sets {
-            let mut ids: FxHashMap<(u8, bool), u8> = FxHashMap::default();
-            for b in 0..=255u8 {
-                let next = ids.len() as u8;
-                let class = &mut byte_class[usize::from(b)];
-                *class = *ids.entry((*class, has(set, b))).or_insert(next);
-            }
-        }
+        let mut classes = ByteClasses::one();
+        self.sets.iter().for_each(|set| classes.refine(2, |byte| usize::from(bits::has(set, byte.into()))));
+        let byte_class = classes.of;
         let class_of_set = |set: &ByteSet| -> Option<u8> {
-            let mut classes = (0..=255u8).filter(|&b| has(set, b)).map(|b| byte_class[usize::from(b)]);
+            let mut classes = bits::iter(set).map(|byte| byte_class[byte as usize]);
             let first = classes.next();
             first.filter(|&first| classes.all(|class| class == first))
         };
@@ -135,10 +131,6 @@ impl<'a> Words<'a> {
         }
         (trie, left)
     }
-}
-
-fn has(set: &ByteSet, byte: u8) -> bool {
-    set[usize::from(byte) / 64] >> (byte % 64) & 1 == 1
 }
 
 /// Words by their beginnings.
@@ -246,7 +238,7 @@ impl Trie {
             crate::control::check();
             for child in self.children(node) {
                 for &(class, pattern_class) in &classes.of_word_class[usize::from(self.nodes[child as usize].class)] {
-                    let to = if g == DEAD { DEAD } else { patterns.row(g as usize)[pattern_class as usize] };
+                    let to = if g == DEAD { DEAD } else { patterns.row(g as usize)[pattern_class] };
                     let next = product.pairs.len() as u32;
                     let known = match first[child as usize] {
                         (_, DEAD) => {
@@ -285,27 +277,20 @@ struct JointClasses {
     byte_class: [u8; 256],
     count: usize,
     /// The patterns' class of each.
-    pattern: Vec<u8>,
+    pattern: Vec<usize>,
     /// For each class of the words, its classes, with the patterns' class of each.
-    of_word_class: Vec<Vec<(u32, u8)>>,
+    of_word_class: Vec<Vec<(u32, usize)>>,
 }
 
 impl JointClasses {
     fn new(words: &[u8; 256], patterns: &Dfa) -> Self {
-        let mut ids: FxHashMap<(u8, u8), u8> = FxHashMap::default();
-        let mut joint =
-            JointClasses { byte_class: [0; 256], count: 0, pattern: Vec::new(), of_word_class: vec![Vec::new(); 256] };
-        for b in 0..256 {
-            let (word, pattern) = (words[b], patterns.byte_class[b]);
-            let next = ids.len() as u8;
-            joint.byte_class[b] = *ids.entry((word, pattern)).or_insert_with(|| {
-                joint.pattern.push(pattern);
-                joint.of_word_class[usize::from(word)].push((u32::from(next), pattern));
-                next
-            });
+        let joint = ByteClasses::joint([words, &patterns.byte_class].into_iter());
+        let (samples, mut of_word_class) = (joint.samples(), vec![Vec::new(); 256]);
+        let pattern = classes_of(&samples, &patterns.byte_class);
+        for ((class, &byte), &pattern) in (0..).zip(&samples).zip(&pattern) {
+            of_word_class[usize::from(words[usize::from(byte)])].push((class, pattern));
         }
-        joint.count = ids.len();
-        joint
+        JointClasses { byte_class: joint.of, count: joint.count, pattern, of_word_class }
     }
 }
 
@@ -327,7 +312,7 @@ impl Joined {
         let mut plain = Vec::with_capacity((states + 1) * classes.count);
         for q in 0..states {
             let row = patterns.row(q);
-            plain.extend(classes.pattern.iter().map(|&class| row[usize::from(class)]));
+            plain.extend(classes.pattern.iter().map(|&class| row[class]));
         }
         plain.resize((states + 1) * classes.count, DEAD);
         let next = plain[..states * classes.count].to_vec();
