@@ -7,8 +7,8 @@ use crate::grammar::analysis::Follow;
 use crate::grammar::ir::{Grammar, LexerMode, TerminalId};
 use crate::grammar::reduce::ReducedGrammar;
 use crate::lexer::{
-    self, Components, Counting, Cut, Far, Findings, GroupedDfa, Groups, LexerError, LexerLimits, Symbols,
-    TerminalFacts, WatchedError, WatchedLexer, build_watched, unfold,
+    self, Counting, Cut, Far, Findings, GroupedDfa, Groups, KnownPatterns, LexerError, LexerLimits, Symbols,
+    TerminalFacts, Terminals, WatchedError, WatchedLexer, build_watched, unfold,
 };
 use crate::lr::{Action, LrLimits, LrTable};
 use crate::parser_dwa::Quotient;
@@ -74,8 +74,8 @@ impl Front {
         let follow = Follow::build(&reduced, &fallback);
 
         control::begin("lr_table");
-        let unkept = Components::default();
-        let known = vocab.map_or(&unkept, |(trie, _)| &trie.components);
+        let unkept = KnownPatterns::default();
+        let terminals = Terminals::new(&grammar.terminals, vocab.map_or(&unkept, |(trie, _)| &trie.patterns));
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
         let symbols = Symbols::new(&grammar.terminals, vocab.map(|(_, size)| size)).map_err(lexer_error)?;
         // The basic lexer does not ask the table for anything.
@@ -83,7 +83,7 @@ impl Front {
         let (table, of_all) = parallel::join(
             is_basic && grammar.productions.len() > LARGE,
             || LrTable::build(&reduced, &fallback, config.lr),
-            || is_basic.then(|| GroupedDfa::basic(&grammar.terminals, &symbols, &config.lexer, counting, known)),
+            || is_basic.then(|| GroupedDfa::basic(&terminals, &symbols, &config.lexer, counting)),
         );
         let table = table?;
         let of_all = of_all.transpose().map_err(lexer_error)?;
@@ -116,8 +116,7 @@ impl Front {
             }
         };
         let contextual = |shared: bool| {
-            let built =
-                GroupedDfa::contextual(&grammar.terminals, &table, &symbols, shared, &config.lexer, counting, known);
+            let built = GroupedDfa::contextual(&terminals, &table, &symbols, shared, &config.lexer, counting);
             let (groups, dfa) = built.map_err(lexer_error)?;
             watched(groups, dfa)
         };
@@ -219,7 +218,8 @@ pub fn find_cuts(source: &Source, limits: &LexerLimits) -> Result<Vec<Cut>, Comp
     let fallback: Vec<Option<u32>> = grammar.terminals.iter().map(|t| t.fallback).collect();
     let reduced = grammar::epsilon::remove_hidden_recursion(grammar::reduce::validate_and_reduce(grammar)?);
     let table = LrTable::build(&reduced, &fallback, LrLimits::default())?;
-    let groups = Groups::contextual(&grammar.terminals, &table, false, &Counting::none(), &Components::default());
+    let known = KnownPatterns::default();
+    let groups = Groups::contextual(&Terminals::new(&grammar.terminals, &known), &table, false, &Counting::none());
     lexer::find_cuts(&grammar.terminals, &groups, &Follow::build(&reduced, &fallback), limits)
         .map_err(|error| CompileError::Lexer { position: terminal_position(grammar, &error), error })
 }

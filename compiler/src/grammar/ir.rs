@@ -56,6 +56,21 @@ impl Expr {
     pub fn is_token(&self) -> bool {
         matches!(self, Expr::Tokens { .. })
     }
+
+    /// Number of its parts, about.
+    pub(crate) fn size(&self) -> usize {
+        let of = |parts: &[Expr]| parts.iter().map(Expr::size).sum::<usize>();
+        1 + match self {
+            Expr::Bytes(bytes) | Expr::Fold(bytes) => bytes.len() / 16,
+            Expr::Class(ranges) | Expr::JsonClass(ranges) | Expr::Tokens { ranges, .. } => ranges.len() / 4,
+            Expr::ByteClass(ranges) => ranges.len() / 8,
+            Expr::Cat(parts) | Expr::Alt(parts) | Expr::And(parts) => of(parts),
+            Expr::Repeat(body, ..) | Expr::Not(body) => body.size(),
+            Expr::Graph(states) => {
+                states.iter().flat_map(|state| &state.edges).map(|(label, _)| 1 + label.size()).sum()
+            }
+        }
+    }
 }
 
 /// A state of an [`Expr::Graph`].

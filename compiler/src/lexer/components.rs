@@ -3,18 +3,17 @@
 //! Terminals that share no first byte have nothing in common but the start. So the patterns of a lexer fall into
 //! *components*, and its automaton is that of each component behind one start. It is minimal if theirs are: from states of
 //! different components different terminals are accepted. White space, strings, and numbers are components of most JSON
-//! Schemas, in several groups of each, and make up most of their states: [`Components`] builds them once.
+//! Schemas, in several groups of each, and make up most of their states: they are built once ([`super::known`]).
 
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use rustc_hash::{FxHashMap, FxHasher};
+use std::sync::Arc;
 
 use super::classes::{ByteClasses, classes_of};
 use super::counters::{Chain, Counting, Moves, of_chain};
 use super::determinize::{Dfa, Overflow, determinize};
+use super::known::{ComponentKey, MemberKey};
 use super::minimize::{minimize, renumber};
 use super::nfa::Builder;
+use super::terminals::{Part, Terminals};
 use super::{CandidateSets, DEAD, LexerError, LexerLimits};
 use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, Terminal, TerminalId};
 use crate::vocab::ByteSet;
@@ -26,15 +25,15 @@ const ALL: ByteSet = [u64::MAX; 4];
 pub(super) struct Pattern<'a> {
     pub id: TerminalId,
     /// Alternatives.
-    pub parts: Vec<&'a Expr>,
+    pub parts: Vec<&'a Part<'a>>,
     /// Whether they are all there is, so that one of them must match something.
     pub whole: bool,
 }
 
-/// How the lexers of a grammar are built, wherever their patterns come from.
+/// How the lexers of a grammar are built.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
-    pub terminals: &'a [Terminal],
+    pub terminals: &'a Terminals<'a>,
     /// Whether a state keeps only the accepting terminals of the highest rank.
     pub resolve_ranks: bool,
     pub limits: &'a LexerLimits,
@@ -42,167 +41,52 @@ pub(super) struct Rules<'a> {
 }
 
 impl Rules<'_> {
+    fn rank(&self, t: TerminalId) -> (i32, bool) {
+        self.terminals.all[t as usize].rank()
+    }
+
     /// Of sorted terminals that accept the same, those that count.
     pub fn best(&self, accepting: &[TerminalId]) -> Box<[TerminalId]> {
-        let rank = |t: &TerminalId| self.terminals[*t as usize].rank();
-        let top = accepting.iter().map(rank).max();
-        accepting.iter().copied().filter(|t| !self.resolve_ranks || Some(rank(t)) == top).collect()
+        let top = accepting.iter().map(|&t| self.rank(t)).max();
+        accepting.iter().copied().filter(|&t| !self.resolve_ranks || Some(self.rank(t)) == top).collect()
     }
 }
 
 /// The minimal automaton of a component.
 #[derive(Debug)]
-struct Component {
+pub(super) struct Component {
     members: Vec<TerminalId>,
     dfa: Dfa,
     sets: Vec<Box<[TerminalId]>>,
     chains: Vec<Chain>,
 }
 
-/// All that a component depends on.
-#[derive(Debug)]
-struct Key {
-    members: Vec<KeyMember>,
-    resolve_ranks: bool,
-    limits: LexerLimits,
-    copied_states: u64,
-}
-
-#[derive(Debug)]
-struct KeyMember {
-    parts: Vec<Expr>,
-    whole: bool,
-    rank: (i32, bool),
-    copied: bool,
-}
-
-/// Components that were built. They depend on no vocabulary, but are kept beside one: where grammars are compiled again and
-/// again. When they have grown large they start anew.
-#[derive(Debug, Default)]
-pub struct Components(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    by_hash: FxHashMap<u64, Vec<(Key, Arc<Component>)>>,
-    steps: usize,
-}
-
-impl Components {
-    /// Steps of automata that are kept, of four bytes each.
-    const MOST: usize = 1 << 24;
-
-    fn get(&self, patterns: &[Pattern], rules: &Rules) -> Result<Arc<Component>, LexerError> {
-        let copied = |id| rules.counting.copied.contains(&id);
-        let mut hasher = FxHasher::default();
-        for pattern in patterns {
-            pattern.parts.hash(&mut hasher);
-            rules.terminals[pattern.id as usize].rank().hash(&mut hasher);
-        }
-        let hash = hasher.finish();
-        let is_of = |key: &Key| {
-            let same = |(member, pattern): (&KeyMember, &Pattern)| {
-                member.parts.iter().eq(pattern.parts.iter().copied())
-                    && member.whole == pattern.whole
-                    && member.rank == rules.terminals[pattern.id as usize].rank()
-                    && member.copied == copied(pattern.id)
-            };
-            key.resolve_ranks == rules.resolve_ranks
-                && key.copied_states == rules.counting.copied_states
-                && key.limits == *rules.limits
-                && key.members.len() == patterns.len()
-                && key.members.iter().zip(patterns).all(same)
-        };
-        let find =
-            |known: &Known| known.by_hash.get(&hash)?.iter().find(|(key, _)| is_of(key)).map(|k| Arc::clone(&k.1));
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(component) = find(&lock()) {
-            return Ok(component);
-        }
-        let component = Arc::new(Component::build(patterns, rules)?);
-        let steps = component.dfa.next.len();
-        if steps < Self::MOST / 16 {
-            let member = |pattern: &Pattern| KeyMember {
-                parts: pattern.parts.iter().map(|&part| part.clone()).collect(),
-                whole: pattern.whole,
-                rank: rules.terminals[pattern.id as usize].rank(),
-                copied: copied(pattern.id),
-            };
-            let key = Key {
-                members: patterns.iter().map(member).collect(),
-                resolve_ranks: rules.resolve_ranks,
-                limits: rules.limits.clone(),
-                copied_states: rules.counting.copied_states,
-            };
-            let mut known = lock();
-            if known.steps + steps > Self::MOST {
-                *known = Known::default();
-            }
-            known.steps += steps;
-            known.by_hash.entry(hash).or_default().push((key, Arc::clone(&component)));
-        }
-        Ok(component)
-    }
-
-    /// The minimal automaton of patterns, ascending by terminal, whose candidates are numbered in `sets`; and what is counted.
-    pub(super) fn automaton(
-        &self,
-        patterns: Vec<Pattern>,
-        rules: &Rules,
-        sets: &mut CandidateSets,
-    ) -> Result<(Dfa, Vec<Chain>), LexerError> {
-        let split = split(patterns);
-        let mut parts: Vec<Arc<Component>> = Vec::with_capacity(split.len());
-        let (mut states, most) = (1, rules.limits.max_dfa_states);
-        for patterns in &split {
-            parts.push(self.get(patterns, rules)?);
-            // The start of a component is the start; nothing leads back to it.
-            states += parts[parts.len() - 1].dfa.state_count() - 1;
-            if states > most {
-                return Err(LexerError::overflow(Overflow::States(most), None));
-            }
-        }
-        let joint = ByteClasses::joint(parts.iter().map(|part| &part.dfa.byte_class));
-        let (byte_class, k, samples) = (joint.of, joint.count, joint.samples());
-        let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
-        let mut chains: Vec<Chain> = Vec::new();
-        for (part, patterns) in parts.iter().zip(&split) {
-            let classes = classes_of(&samples, &part.dfa.byte_class);
-            let id = |old: TerminalId| patterns[part.members.partition_point(|&member| member < old)].id;
-            let set_ids: Vec<u32> =
-                part.sets.iter().map(|set| sets.intern(set.iter().map(|&t| id(t)).collect())).collect();
-            let offset = out.cand.len() as u32 - 1;
-            let of = |q: u32| if q == DEAD { DEAD } else { q + offset };
-            for q in 0..part.dfa.state_count() {
-                let row = part.dfa.row(q);
-                if q == 0 {
-                    for (to, &class) in out.next.iter_mut().zip(&classes) {
-                        *to = (*to).min(of(row[class]));
-                    }
-                } else {
-                    out.next.extend(classes.iter().map(|&class| of(row[class])));
-                    out.cand.push(set_ids[part.dfa.cand[q] as usize]);
-                }
-            }
-            for from in part.dfa.moves.states() {
-                for &(letter, to) in part.dfa.moves.of(from) {
-                    out.moves.push(of(from), of_chain(letter, chains.len()), of(to));
-                }
-            }
-            chains.extend(part.chains.iter().map(|chain| Chain { terminal: id(chain.terminal), ..chain.clone() }));
-        }
-        Ok((renumber(&out, 0), chains))
-    }
-}
-
 impl Component {
+    /// The component of some patterns, ascending by terminal.
+    fn get(patterns: &[Pattern], rules: &Rules) -> Result<Arc<Self>, LexerError> {
+        let known = rules.terminals.known;
+        let member = |pattern: &Pattern| MemberKey {
+            parts: pattern.parts.iter().map(|part| part.number(known)).collect(),
+            whole: pattern.whole,
+            rank: rules.rank(pattern.id),
+            copied: rules.counting.copied.contains(&pattern.id),
+        };
+        let key = ComponentKey {
+            members: patterns.iter().map(member).collect(),
+            resolve_ranks: rules.resolve_ranks,
+            limits: rules.limits.clone(),
+            copied_states: rules.counting.copied_states,
+        };
+        known.component(key, || Self::build(patterns, rules))
+    }
     fn build(patterns: &[Pattern], rules: &Rules) -> Result<Self, LexerError> {
         let mut builder = Builder::new(rules.limits, rules.counting);
         let mut entries = Vec::with_capacity(patterns.len());
         for Pattern { id, parts, whole } in patterns {
-            let Terminal { name, .. } = &rules.terminals[*id as usize];
+            let Terminal { name, .. } = &rules.terminals.all[*id as usize];
             let before = entries.len();
-            for &part in parts {
-                entries.extend(builder.alternative(name, part, *id)?);
+            for part in parts {
+                entries.extend(builder.alternative(name, part.expr, *id)?);
             }
             if *whole && entries.len() == before {
                 return Err(LexerError::EmptyLanguage { terminal: name.clone() });
@@ -217,13 +101,66 @@ impl Component {
         })?;
         Ok(Self { members: patterns.iter().map(|p| p.id).collect(), dfa: minimize(dfa), sets: sets.sets, chains })
     }
+
+    /// Numbers of four bytes that it takes, about.
+    pub fn size(&self) -> usize {
+        self.dfa.next.len() + self.dfa.cand.len()
+    }
+}
+
+/// The minimal automaton of patterns, ascending by terminal, whose candidates are numbered in `sets`; and what is counted.
+pub(super) fn automaton(
+    patterns: Vec<Pattern>,
+    rules: &Rules,
+    sets: &mut CandidateSets,
+) -> Result<(Dfa, Vec<Chain>), LexerError> {
+    let split = split(patterns);
+    let mut parts: Vec<Arc<Component>> = Vec::with_capacity(split.len());
+    let (mut states, most) = (1, rules.limits.max_dfa_states);
+    for patterns in &split {
+        parts.push(Component::get(patterns, rules)?);
+        // The start of a component is the start; nothing leads back to it.
+        states += parts[parts.len() - 1].dfa.state_count() - 1;
+        if states > most {
+            return Err(LexerError::overflow(Overflow::States(most), None));
+        }
+    }
+    let joint = ByteClasses::joint(parts.iter().map(|part| &part.dfa.byte_class));
+    let (byte_class, k, samples) = (joint.of, joint.count, joint.samples());
+    let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
+    let mut chains: Vec<Chain> = Vec::new();
+    for (part, patterns) in parts.iter().zip(&split) {
+        let classes = classes_of(&samples, &part.dfa.byte_class);
+        let id = |old: TerminalId| patterns[part.members.partition_point(|&member| member < old)].id;
+        let set_ids: Vec<u32> = part.sets.iter().map(|set| sets.intern(set.iter().map(|&t| id(t)).collect())).collect();
+        let offset = out.cand.len() as u32 - 1;
+        let of = |q: u32| if q == DEAD { DEAD } else { q + offset };
+        for q in 0..part.dfa.state_count() {
+            let row = part.dfa.row(q);
+            if q == 0 {
+                for (to, &class) in out.next.iter_mut().zip(&classes) {
+                    *to = (*to).min(of(row[class]));
+                }
+            } else {
+                out.next.extend(classes.iter().map(|&class| of(row[class])));
+                out.cand.push(set_ids[part.dfa.cand[q] as usize]);
+            }
+        }
+        for from in part.dfa.moves.states() {
+            for &(letter, to) in part.dfa.moves.of(from) {
+                out.moves.push(of(from), of_chain(letter, chains.len()), of(to));
+            }
+        }
+        chains.extend(part.chains.iter().map(|chain| Chain { terminal: id(chain.terminal), ..chain.clone() }));
+    }
+    Ok((renumber(&out, 0), chains))
 }
 
 /// The components of patterns, in the order of their first terminals.
 fn split(patterns: Vec<Pattern>) -> Vec<Vec<Pattern>> {
     let mut components: Vec<(ByteSet, Vec<Pattern>)> = Vec::new();
     for pattern in patterns {
-        let mut first = pattern.parts.iter().map(|part| first_bytes(part, 0).0).fold([0; 4], united);
+        let mut first = pattern.parts.iter().map(|part| first_bytes(part.expr, 0).0).fold([0; 4], united);
         // Before what matches nothing is refused, it must be somewhere.
         if first == [0; 4] {
             first = ALL;

@@ -6,9 +6,9 @@
 
 use super::classes::{ByteClasses, classes_of};
 use super::counters::of_chain;
-use super::{Chain, Components, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, sharing};
+use super::{Chain, Counting, DEAD, LexerDfa, LexerError, LexerLimits, Moves, Symbols, Terminals, sharing};
 use crate::bits;
-use crate::grammar::ir::{Symbol, Terminal, TerminalId};
+use crate::grammar::ir::{Symbol, TerminalId};
 use crate::lr::LrTable;
 use crate::parallel;
 use rustc_hash::FxHashMap;
@@ -34,16 +34,10 @@ impl Groups {
 
     /// Groups of the rows of the states in which a lexeme can start, coloured in state order. If not `shared`, one group for
     /// each distinct row.
-    pub(crate) fn contextual(
-        terminals: &[Terminal],
-        table: &LrTable,
-        shared: bool,
-        counting: &Counting,
-        known: &Components,
-    ) -> Self {
-        let everywhere: Vec<u32> = (0..terminals.len() as u32)
-            .filter(|&t| terminals[t as usize].ignored || terminals[t as usize].reject)
-            .collect();
+    pub(crate) fn contextual(terminals: &Terminals, table: &LrTable, shared: bool, counting: &Counting) -> Self {
+        let all = terminals.all;
+        let everywhere: Vec<u32> =
+            (0..all.len() as u32).filter(|&t| all[t as usize].ignored || all[t as usize].reject).collect();
         let mut of_state = vec![0; table.state_count];
         let mut rows: Vec<Vec<u64>> = Vec::new();
         let mut ids: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
@@ -55,8 +49,8 @@ impl Groups {
             let own = table.row_terminals(state).iter().filter(|&&t| (t as usize) < table.terminal_count);
             own.clone().for_each(|&t| bits::insert(&mut row, t));
             for &t in &everywhere {
-                let scope = terminals[t as usize].scope;
-                if scope.is_none() || own.clone().any(|&t| terminals[t as usize].scope == scope) {
+                let scope = all[t as usize].scope;
+                if scope.is_none() || own.clone().any(|&t| all[t as usize].scope == scope) {
                     bits::insert(&mut row, t);
                 }
             }
@@ -67,7 +61,7 @@ impl Groups {
         }
         let count = rows.len();
         if shared {
-            let (colours, unions) = sharing::colour(terminals, &rows, counting, known);
+            let (colours, unions) = sharing::colour(terminals, &rows, counting);
             of_state.iter_mut().for_each(|row| *row = colours[*row as usize]);
             rows = unions;
         }
@@ -105,28 +99,26 @@ impl GroupedDfa {
     ///
     /// # Errors
     /// [`LexerError`] if it cannot be built.
-    pub fn basic(
-        terminals: &[Terminal],
+    pub(crate) fn basic(
+        terminals: &Terminals,
         symbols: &Symbols,
         limits: &LexerLimits,
         counting: &Counting,
-        known: &Components,
     ) -> Result<Self, LexerError> {
-        Self::build(terminals, &[(0..terminals.len() as u32).collect()], symbols, limits, counting, known)
+        Self::build(terminals, &[(0..terminals.all.len() as u32).collect()], symbols, limits, counting)
     }
 
     /// The lexers of the rows, `shared` where that is exact. Where shared ones grow large, each distinct row has its own.
     ///
     /// # Errors
     /// [`LexerError`] of the first that cannot be built.
-    pub fn contextual(
-        terminals: &[Terminal],
+    pub(crate) fn contextual(
+        terminals: &Terminals,
         table: &LrTable,
         symbols: &Symbols,
         shared: bool,
         limits: &LexerLimits,
         counting: &Counting,
-        known: &Components,
     ) -> Result<(Groups, Self), LexerError> {
         let small = LexerLimits {
             max_dfa_states: limits.max_dfa_states / 16,
@@ -136,29 +128,28 @@ impl GroupedDfa {
         if shared {
             // Two counters in one lexer may take more states than the copies that they stand for.
             for counting in [counting, &Counting::none()] {
-                let groups = Groups::contextual(terminals, table, true, counting, known);
-                if let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting, known) {
+                let groups = Groups::contextual(terminals, table, true, counting);
+                if let Ok(dfa) = Self::build(terminals, &groups.members, symbols, &small, counting) {
                     return Ok((groups, dfa));
                 }
             }
         }
-        let groups = Groups::contextual(terminals, table, false, counting, known);
-        let dfa = Self::build(terminals, &groups.members, symbols, limits, counting, known)?;
+        let groups = Groups::contextual(terminals, table, false, counting);
+        let dfa = Self::build(terminals, &groups.members, symbols, limits, counting)?;
         Ok((groups, dfa))
     }
 
     /// Build the lexer of each group, candidates resolved by rank.
     fn build(
-        terminals: &[Terminal],
+        terminals: &Terminals,
         groups: &[Vec<TerminalId>],
         symbols: &Symbols,
         limits: &LexerLimits,
         counting: &Counting,
-        known: &Components,
     ) -> Result<Self, LexerError> {
         let left = AtomicUsize::new(limits.max_dfa_states);
         let parts = parallel::map(groups, |members| {
-            let part = LexerDfa::counted(terminals, members, true, limits, counting, known)?;
+            let part = LexerDfa::counted(terminals, members, true, limits, counting)?;
             let states = part.state_count();
             match left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(states)) {
                 Ok(_) => Ok(part),

@@ -30,6 +30,7 @@ mod cuts;
 mod determinize;
 mod groups;
 mod json_class;
+mod known;
 mod minimize;
 mod models;
 mod nfa;
@@ -37,6 +38,7 @@ mod reach;
 mod separability;
 mod sharing;
 mod symbols;
+mod terminals;
 #[cfg(test)]
 mod tests;
 mod unfold;
@@ -44,16 +46,17 @@ mod utf8;
 mod watched;
 mod words;
 
-pub(crate) use components::Components;
-use components::{Pattern, Rules};
+use components::{Rules, automaton};
 pub use counters::{Chain, Counting};
 pub(crate) use counters::{Moves, chain_of, is_far};
 pub use cuts::Cut;
 pub(crate) use cuts::{find as find_cuts, shortest_text};
 pub use groups::{GroupedDfa, Groups};
+pub(crate) use known::KnownPatterns;
 pub(crate) use reach::reach;
 pub use separability::{Findings, Report, build_watched};
 pub use symbols::Symbols;
+pub(crate) use terminals::Terminals;
 pub(crate) use unfold::unfold;
 pub use unfold::{Far, FarCounter, FarState};
 pub use watched::{
@@ -65,13 +68,13 @@ use thiserror::Error;
 
 use crate::grammar::ir::{Terminal, TerminalId};
 use determinize::{Dfa, Overflow};
-use words::Words;
+use words::Trie;
 
 /// The transition that is not there.
 pub const DEAD: u32 = u32::MAX;
 
 /// How large the automata of one lexer may grow before the build gives up with a [`LexerError`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LexerLimits {
     /// NFA states, of all terminals together that may begin alike. Default 4,000,000, some 100 MB.
     pub max_nfa_states: usize,
@@ -244,8 +247,9 @@ impl LexerDfa {
         resolve_ranks: bool,
         limits: &LexerLimits,
     ) -> Result<Self, LexerError> {
-        let rules = Rules { terminals, resolve_ranks, limits, counting: &Counting::none() };
-        Self::build_once(&rules, members, &Components::default(), true)
+        let known = KnownPatterns::default();
+        let terminals = &Terminals::new(terminals, &known);
+        Self::build_once(&Rules { terminals, resolve_ranks, limits, counting: &Counting::none() }, members, true)
     }
 
     /// As [`build`](Self::build), with repeats counted where that is exact, and of components that are known.
@@ -256,58 +260,37 @@ impl LexerDfa {
     /// # Panics
     /// As there.
     pub(crate) fn counted(
-        terminals: &[Terminal],
+        terminals: &Terminals,
         members: &[TerminalId],
         resolve_ranks: bool,
         limits: &LexerLimits,
         counting: &Counting,
-        known: &Components,
     ) -> Result<Self, LexerError> {
         let mut counting = counting.clone();
         loop {
             let rules = Rules { terminals, resolve_ranks, limits, counting: &counting };
-            match Self::build_once(&rules, members, known, true) {
+            match Self::build_once(&rules, members, true) {
                 Err(LexerError::Uncountable { terminal }) => counting.copied.insert(terminal),
                 result => return result,
             };
         }
     }
 
-    fn build_once(
-        rules: &Rules,
-        members: &[TerminalId],
-        known: &Components,
-        take_words: bool,
-    ) -> Result<Self, LexerError> {
+    fn build_once(rules: &Rules, members: &[TerminalId], take_words: bool) -> Result<Self, LexerError> {
         let Rules { terminals, limits, .. } = *rules;
         let mut members = members.to_vec();
         members.sort_unstable();
         members.dedup();
-        members.retain(|&t| !terminals[t as usize].expr.is_token());
-        let mut words = Words::new(limits);
-        let mut patterns: Vec<Pattern> = Vec::with_capacity(members.len());
-        for &id in &members {
-            let mut parts = Vec::new();
-            if take_words {
-                words.take(id, &terminals[id as usize].expr, &mut parts);
-            }
-            patterns.push(Pattern { id, parts, whole: false });
-        }
-        let with_words = words.terminals();
-        let (trie, left) = words.trie();
-        for (id, expr) in left {
-            let at = patterns.partition_point(|pattern| pattern.id < id);
-            patterns[at].parts.push(expr);
-        }
-        for pattern in patterns.iter_mut().filter(|pattern| with_words.binary_search(&pattern.id).is_err()) {
-            (pattern.parts, pattern.whole) = (vec![&*terminals[pattern.id as usize].expr], true);
-        }
-        patterns.retain(|pattern| !pattern.parts.is_empty());
+        members.retain(|&t| !terminals.all[t as usize].expr.is_token());
+        let (trie, patterns) = match take_words {
+            true => terminals.words_and_patterns(&members, limits.max_nfa_states),
+            false => (Trie::default(), members.iter().map(|&t| terminals.pattern(t)).collect()),
+        };
         let mut sets = CandidateSets::default();
-        let (mut dfa, chains) = known.automaton(patterns, rules, &mut sets)?;
+        let (mut dfa, chains) = automaton(patterns, rules, &mut sets)?;
         if !trie.is_empty() && !chains.is_empty() {
             // States inside of words would have to move, too: subset construction sees to that.
-            return Self::build_once(rules, &members, known, false);
+            return Self::build_once(rules, &members, false);
         }
         if !trie.is_empty() {
             let unite = |set: u32, words: &[TerminalId]| {

@@ -21,12 +21,14 @@
 //! both would have states for all pairs of their counts.
 
 use super::classes::ByteClasses;
-use super::{Components, Counting, DEAD, LexerDfa, LexerLimits};
+use super::known::AloneKey;
+use super::{Counting, DEAD, LexerDfa, LexerLimits, Terminals};
 use crate::bits;
-use crate::grammar::ir::{Expr, Terminal, TerminalId};
+use crate::grammar::ir::{Expr, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A terminal is wide if so many bytes can come next somewhere inside it: there, much of the vocabulary goes on. Rows that
 /// know no such terminal keep to themselves, so that in the middle of their keywords few tokens have to be told apart.
@@ -40,19 +42,14 @@ const LIMITS: LexerLimits =
 const MAX_WORK: usize = 20_000_000;
 
 /// Give each row the first colour whose rows it can share a lexer with: the colour of each row, the terminals of each.
-pub(super) fn colour(
-    terminals: &[Terminal],
-    rows: &[Vec<u64>],
-    counting: &Counting,
-    known: &Components,
-) -> (Vec<u32>, Vec<Vec<u64>>) {
+pub(super) fn colour(terminals: &Terminals, rows: &[Vec<u64>], counting: &Counting) -> (Vec<u32>, Vec<Vec<u64>>) {
     let mut used = vec![0; rows.first().map_or(0, Vec::len)];
     for row in rows {
         bits::unite(&mut used, row);
     }
-    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used, counting, known);
+    let Pairs { disturbs, wide, .. } = Pairs::of(terminals, &used, counting);
     let mut ignored = vec![0; used.len()];
-    bits::iter(&used).filter(|&t| terminals[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
+    bits::iter(&used).filter(|&t| terminals.all[t as usize].ignored).for_each(|t| bits::insert(&mut ignored, t));
     let (mut unions, mut refused): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
     let colour = |row: &Vec<u64>| {
         // An ignored terminal needs no action, so one that the row lacks always makes a difference.
@@ -90,75 +87,143 @@ fn only_word(expr: &Expr, word: &mut Vec<u8>) -> bool {
     }
 }
 
-/// The automaton of one terminal.
-struct Automaton {
-    id: TerminalId,
+/// The automaton of one terminal, whichever it is.
+#[derive(Debug)]
+pub(super) struct Alone {
+    pub number: u64,
     dfa: LexerDfa,
     /// Whether a word can go on from each state.
     goes_on: Vec<bool>,
+    is_wide: bool,
 }
 
-impl Automaton {
-    fn is_wide(&self) -> bool {
-        let mut bytes = vec![0; self.dfa.class_count];
-        self.dfa.byte_class.iter().for_each(|&class| bytes[usize::from(class)] += 1);
-        (0..self.dfa.state_count() as u32).any(|q| {
-            let next = self.dfa.row(q).iter().zip(&bytes);
-            next.filter(|(to, _)| **to != DEAD).map(|(_, bytes)| *bytes).sum::<usize>() >= WIDE_BYTES
+impl Alone {
+    /// The one of a terminal; none if it is too large to look at.
+    fn of(terminals: &Terminals, id: TerminalId, counting: &Counting) -> Option<Arc<Self>> {
+        let key = AloneKey {
+            expr: terminals.number(id),
+            copied: counting.copied.contains(&id),
+            copied_states: counting.copied_states,
+        };
+        terminals.known.alone(key, || {
+            let dfa = LexerDfa::counted(terminals, &[id], false, &LIMITS, counting).ok()?;
+            let goes_on = (0..dfa.state_count() as u32).map(|q| dfa.row(q).iter().any(|&to| to != DEAD)).collect();
+            let is_wide = is_wide(&dfa);
+            Some(Alone { number: terminals.known.new_number(), dfa, goes_on, is_wide })
         })
+    }
+
+    /// Numbers of four bytes that it takes, about.
+    pub fn size(&self) -> usize {
+        self.dfa.next.len() + 2 * self.dfa.state_count()
+    }
+}
+
+fn is_wide(dfa: &LexerDfa) -> bool {
+    let mut bytes = vec![0; dfa.class_count];
+    dfa.byte_class.iter().for_each(|&class| bytes[usize::from(class)] += 1);
+    (0..dfa.state_count() as u32).any(|q| {
+        let next = dfa.row(q).iter().zip(&bytes);
+        next.filter(|(to, _)| **to != DEAD).map(|(_, bytes)| *bytes).sum::<usize>() >= WIDE_BYTES
+    })
+}
+
+/// What two automata say of their words, and how many steps it takes to find out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Verdict {
+    /// Whether a word of the first begins a longer one of the second.
+    a_then_b: bool,
+    b_then_a: bool,
+    /// Whether they have one in common.
+    common: bool,
+    /// Whether their product is too large.
+    too_large: bool,
+    work: usize,
+}
+
+impl Verdict {
+    /// The verdict on two automata; none if it takes more work than this.
+    fn new(a: &Alone, b: &Alone, most_work: usize) -> Option<Self> {
+        let classes = ByteClasses::joint([&a.dfa.byte_class, &b.dfa.byte_class].into_iter()).samples();
+        let most = a.dfa.state_count() + b.dfa.state_count();
+        let mut pairs = vec![(0, 0)];
+        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+        let mut verdict = Verdict::default();
+        let mut done = 0;
+        while let Some(&(p, q)) = pairs.get(done) {
+            let (in_a, in_b) = (a.dfa.is_accepting(p), b.dfa.is_accepting(q));
+            verdict.a_then_b |= in_a && b.goes_on[q as usize];
+            verdict.b_then_a |= in_b && a.goes_on[p as usize];
+            verdict.common |= in_a && in_b;
+            verdict.too_large = pairs.len() > most;
+            if verdict.too_large || verdict.a_then_b && verdict.b_then_a {
+                break;
+            }
+            verdict.work += classes.len();
+            if verdict.work > most_work {
+                return None;
+            }
+            for &byte in &classes {
+                if let (Some(p), Some(q)) = (a.dfa.step(p, byte), b.dfa.step(q, byte))
+                    && seen.insert((p, q))
+                {
+                    pairs.push((p, q));
+                }
+            }
+            let of_a = a.dfa.moves.of(p).iter().map(|&(_, to)| (to, q));
+            let of_b = b.dfa.moves.of(q).iter().map(|&(_, to)| (p, to));
+            pairs.extend(of_a.chain(of_b).filter(|pair| seen.insert(*pair)));
+            done += 1;
+        }
+        Some(verdict)
     }
 }
 
 /// Decides which pairs of terminals break a rule.
 struct Pairs<'t> {
-    terminals: &'t [Terminal],
+    terminals: &'t Terminals<'t>,
     counting: &'t Counting,
-    known: &'t Components,
     /// For each terminal those that a row with it must not meet outside of it.
     disturbs: Vec<Vec<TerminalId>>,
     /// Terminals that are wide, or too large to look at.
     wide: Vec<u64>,
+    /// What is left of [`MAX_WORK`], whether what was looked at was known or not.
     work: usize,
 }
 
 impl<'t> Pairs<'t> {
-    fn of(terminals: &'t [Terminal], used: &[u64], counting: &'t Counting, known: &'t Components) -> Self {
-        let (disturbs, wide) = (vec![Vec::new(); terminals.len()], vec![0; used.len()]);
-        let mut pairs = Pairs { terminals, counting, known, disturbs, wide, work: MAX_WORK };
+    fn of(terminals: &'t Terminals<'t>, used: &[u64], counting: &'t Counting) -> Self {
+        let (disturbs, wide) = (vec![Vec::new(); terminals.all.len()], vec![0; used.len()]);
+        let mut pairs = Pairs { terminals, counting, disturbs, wide, work: MAX_WORK };
         let mut words: Vec<(TerminalId, Vec<u8>)> = Vec::new();
-        let mut automata: Vec<Automaton> = Vec::new();
+        let mut automata: Vec<(TerminalId, Arc<Alone>)> = Vec::new();
         // One token is the beginning of no other terminal, and token terminals have no ranks: they disturb nothing.
-        for t in bits::iter(used).filter(|&t| !terminals[t as usize].expr.is_token()) {
+        for t in bits::iter(used).filter(|&t| !terminals.all[t as usize].expr.is_token()) {
             let mut word = Vec::new();
-            if only_word(&terminals[t as usize].expr, &mut word) {
+            if only_word(&terminals.all[t as usize].expr, &mut word) {
                 words.push((t, word));
-            } else if let Some(automaton) = pairs.automaton(t) {
-                if automaton.is_wide() {
+            } else if let Some(alone) = pairs.alone(t) {
+                if alone.is_wide {
                     bits::insert(&mut pairs.wide, t);
                 }
-                automata.push(automaton);
+                automata.push((t, alone));
             } else {
                 bits::insert(&mut pairs.wide, t);
                 bits::iter(used).filter(|&other| other != t).for_each(|other| pairs.keep_apart(t, other));
             }
         }
         pairs.words(&words);
-        for (i, a) in automata.iter().enumerate() {
-            words.iter().for_each(|(t, word)| pairs.word_and_automaton(*t, word, a));
-            automata[..i].iter().for_each(|b| pairs.automata(a, b));
+        for (i, (a, alone)) in automata.iter().enumerate() {
+            words.iter().for_each(|(t, word)| pairs.word_and_automaton(*t, word, *a, alone));
+            automata[..i].iter().for_each(|(b, other)| pairs.automata((*a, alone), (*b, other)));
         }
         pairs
     }
 
-    fn automaton(&mut self, id: TerminalId) -> Option<Automaton> {
-        let dfa = if self.work > 0 {
-            LexerDfa::counted(self.terminals, &[id], false, &LIMITS, self.counting, self.known).ok()?
-        } else {
-            return None;
-        };
-        self.work = self.work.saturating_sub(dfa.next.len());
-        let goes_on = (0..dfa.state_count() as u32).map(|q| dfa.row(q).iter().any(|&to| to != DEAD)).collect();
-        Some(Automaton { id, dfa, goes_on })
+    fn alone(&mut self, id: TerminalId) -> Option<Arc<Alone>> {
+        let alone = if self.work > 0 { Alone::of(self.terminals, id, self.counting)? } else { return None };
+        self.work = self.work.saturating_sub(alone.dfa.next.len());
+        Some(alone)
     }
 
     /// Terminal `f` would make a difference to a row with `r`.
@@ -172,7 +237,8 @@ impl<'t> Pairs<'t> {
     }
 
     fn common_word(&mut self, a: TerminalId, b: TerminalId) {
-        match self.terminals[a as usize].rank().cmp(&self.terminals[b as usize].rank()) {
+        let rank = |t: TerminalId| self.terminals.all[t as usize].rank();
+        match rank(a).cmp(&rank(b)) {
             Ordering::Less => self.disturb(a, b),
             Ordering::Equal => {}
             Ordering::Greater => self.disturb(b, a),
@@ -192,9 +258,9 @@ impl<'t> Pairs<'t> {
         }
     }
 
-    fn word_and_automaton(&mut self, t: TerminalId, word: &[u8], a: &Automaton) {
+    fn word_and_automaton(&mut self, t: TerminalId, word: &[u8], id: TerminalId, a: &Alone) {
         if a.dfa.chains.iter().any(|chain| chain.length as usize <= word.len()) {
-            return self.keep_apart(t, a.id);
+            return self.keep_apart(t, id);
         }
         let mut at = Some(0);
         let mut accepted = false;
@@ -204,56 +270,43 @@ impl<'t> Pairs<'t> {
             at = a.dfa.step(q, byte);
         }
         if accepted {
-            self.disturb(a.id, t);
+            self.disturb(id, t);
         }
         let Some(q) = at else { return };
         if a.goes_on[q as usize] {
-            self.disturb(t, a.id);
+            self.disturb(t, id);
         }
         if a.dfa.is_accepting(q) {
-            self.common_word(a.id, t);
+            self.common_word(id, t);
         }
     }
 
-    fn automata(&mut self, a: &Automaton, b: &Automaton) {
-        if !a.dfa.chains.is_empty() && !b.dfa.chains.is_empty() {
-            return self.keep_apart(a.id, b.id);
+    fn automata(&mut self, (a, of_a): (TerminalId, &Alone), (b, of_b): (TerminalId, &Alone)) {
+        if !of_a.dfa.chains.is_empty() && !of_b.dfa.chains.is_empty() {
+            return self.keep_apart(a, b);
         }
-        let classes = ByteClasses::joint([&a.dfa.byte_class, &b.dfa.byte_class].into_iter()).samples();
-        let most = a.dfa.state_count() + b.dfa.state_count();
-        let mut pairs = vec![(0, 0)];
-        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
-        let (mut a_then_b, mut b_then_a, mut common) = (false, false, false);
-        let mut done = 0;
-        while let Some(&(p, q)) = pairs.get(done) {
-            let (in_a, in_b) = (a.dfa.is_accepting(p), b.dfa.is_accepting(q));
-            a_then_b |= in_a && b.goes_on[q as usize];
-            b_then_a |= in_b && a.goes_on[p as usize];
-            common |= in_a && in_b;
-            if a_then_b && b_then_a || pairs.len() > most || self.work == 0 {
-                return self.keep_apart(a.id, b.id);
-            }
-            for &byte in &classes {
-                if let (Some(p), Some(q)) = (a.dfa.step(p, byte), b.dfa.step(q, byte))
-                    && seen.insert((p, q))
-                {
-                    pairs.push((p, q));
-                }
-            }
-            let of_a = a.dfa.moves.of(p).iter().map(|&(_, to)| (to, q));
-            let of_b = b.dfa.moves.of(q).iter().map(|&(_, to)| (p, to));
-            pairs.extend(of_a.chain(of_b).filter(|pair| seen.insert(*pair)));
-            done += 1;
-            self.work = self.work.saturating_sub(classes.len());
+        let known = self.terminals.known;
+        let verdict = known.verdict(of_a, of_b).or_else(|| {
+            let verdict = Verdict::new(of_a, of_b, self.work)?;
+            known.keep_verdict(of_a, of_b, verdict);
+            Some(verdict)
+        });
+        let Some(verdict) = verdict.filter(|verdict| verdict.work <= self.work) else {
+            self.work = 0;
+            return self.keep_apart(a, b);
+        };
+        self.work -= verdict.work;
+        if verdict.too_large || verdict.a_then_b && verdict.b_then_a {
+            return self.keep_apart(a, b);
         }
-        if a_then_b {
-            self.disturb(a.id, b.id);
+        if verdict.a_then_b {
+            self.disturb(a, b);
         }
-        if b_then_a {
-            self.disturb(b.id, a.id);
+        if verdict.b_then_a {
+            self.disturb(b, a);
         }
-        if common {
-            self.common_word(a.id, b.id);
+        if verdict.common {
+            self.common_word(a, b);
         }
     }
 }

@@ -337,14 +337,9 @@ fn count(exprs: &[Expr]) -> Result<LexerDfa, LexerError> {
     let terminals: Vec<Terminal> =
         exprs.iter().enumerate().map(|(i, e)| terminal(&format!("T{i}"), e.clone(), 0, false)).collect();
     let members: Vec<TerminalId> = (0..exprs.len() as u32).collect();
-    LexerDfa::counted(
-        &terminals,
-        &members,
-        false,
-        &LexerLimits::default(),
-        &Counting::default(),
-        &Components::default(),
-    )
+    let known = KnownPatterns::default();
+    let terminals = Terminals::new(&terminals, &known);
+    LexerDfa::counted(&terminals, &members, false, &LexerLimits::default(), &Counting::default())
 }
 
 #[test]
@@ -486,7 +481,7 @@ proptest! {
         let terminals = exprs.iter().enumerate().map(|(i, (e, priority))| terminal(&name(i), e.clone(), *priority, false));
         let terminals: Vec<Terminal> = terminals.filter(|t| !Naive::matches(&t.expr, b"")).collect();
         let rows: Vec<Vec<u64>> = rows.iter().map(|row| vec![row & ((1 << terminals.len()) - 1)]).collect();
-        let (colours, unions) = sharing::colour(&terminals, &rows, &Counting::none(), &Components::default());
+        let (colours, unions) = sharing::colour(&Terminals::new(&terminals, &KnownPatterns::default()), &rows, &Counting::none());
         let build = |row: &[u64]| {
             LexerDfa::build(&terminals, &bits::iter(row).collect::<Vec<_>>(), true, &LexerLimits::default()).unwrap()
         };
@@ -587,6 +582,7 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
     let fraction = Expr::Cat(vec![digits.clone(), repeat(Expr::Cat(vec![lit("."), digits.clone()]), 0, Some(1))]);
     let mut exprs = vec![string.clone(), digits, fraction, lit("true"), lit(","), lit("}")];
     exprs.extend((0..1000).map(|i| lit(&format!("\"key{i}\""))));
+    let known = KnownPatterns::default();
     let of = |literal: bool, rows: &[&[u32]]| {
         let named = exprs.iter().enumerate().map(|(i, e)| terminal(&format!("T{i}"), e.clone(), 0, literal && i > 0));
         let rows = rows.iter().map(|row| {
@@ -595,7 +591,12 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
             set
         });
         let rows: Vec<Vec<u64>> = rows.collect();
-        sharing::colour(&named.collect::<Vec<_>>(), &rows, &Counting::none(), &Components::default()).0
+        let terminals: Vec<Terminal> = named.collect();
+        // What is remembered changes nothing.
+        let [first, again] =
+            [(); 2].map(|()| sharing::colour(&Terminals::new(&terminals, &known), &rows, &Counting::none()).0);
+        assert_eq!(first, again);
+        again
     };
     // Strings are wide. A whole number goes on as one with a fraction; keys do not go on as strings.
     assert_eq!(of(false, &[&[5, 6, 1005], &[4, 5], &[0], &[1], &[2], &[3], &[0, 7]]), [0, 0, 1, 0, 2, 0, 1]);
@@ -607,18 +608,18 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
 fn what_is_remembered_serves_other_terminals() {
     let digits = || repeat(class('0', '9'), 1, None);
     let (spaces, word) = (|| repeat(class(' ', ' '), 1, Some(9)), || repeat(class('a', 'z'), 2, Some(4)));
-    let known = Components::default();
+    let known = KnownPatterns::default();
     let build = |exprs: Vec<(Expr, i32)>, resolve_ranks: bool| {
         let named = exprs.into_iter().enumerate().map(|(i, (e, rank))| terminal(&format!("T{i}"), e, rank, false));
         let terminals: Vec<Terminal> = named.collect();
         let members: Vec<TerminalId> = (0..terminals.len() as u32).collect();
         let (limits, counting) = (LexerLimits::default(), Counting::none());
-        let made = |known: &Components| {
-            LexerDfa::counted(&terminals, &members, resolve_ranks, &limits, &counting, known).unwrap()
+        let made = |known: &KnownPatterns| {
+            LexerDfa::counted(&Terminals::new(&terminals, known), &members, resolve_ranks, &limits, &counting).unwrap()
         };
         let dfa = made(&known);
         check_invariants(&dfa);
-        assert_eq!(dfa, made(&Components::default()));
+        assert_eq!(dfa, made(&KnownPatterns::default()));
         dfa
     };
     let first = build(vec![(digits(), 0), (spaces(), 0)], true);

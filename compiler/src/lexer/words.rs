@@ -20,46 +20,47 @@ use super::classes::{ByteClasses, classes_of};
 use super::counters::Moves;
 use super::determinize::{Dfa, Overflow};
 use super::minimize::{merge_classes, renumber};
+use super::terminals::Part;
 use super::{DEAD, LexerLimits};
 use crate::bits;
 use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, TerminalId};
 use crate::vocab::ByteSet;
 
-/// The words of a lexer.
+/// The words of a grammar.
+#[derive(Debug)]
 pub(super) struct Words<'a> {
-    /// [`LexerLimits::max_nfa_states`], for the bytes of all words; what goes beyond is left to run into that limit.
-    most: usize,
     sets: Vec<ByteSet>,
     set_ids: FxHashMap<ByteSet, u32>,
     /// Number of the set of each byte alone, and of it in either case, or [`DEAD`] where it has none yet.
     of_byte: Vec<u32>,
     /// Byte sets of all words, by number.
     places: Vec<u32>,
-    words: Vec<(Range<usize>, TerminalId, &'a Expr)>,
+    words: Vec<(Range<usize>, Part<'a>)>,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(limits: &LexerLimits) -> Self {
+    pub(super) fn new() -> Self {
         let (sets, set_ids) = (Vec::new(), FxHashMap::default());
-        let of_byte = vec![DEAD; 512];
-        Words { most: limits.max_nfa_states, sets, set_ids, of_byte, places: Vec::new(), words: Vec::new() }
+        Words { sets, set_ids, of_byte: vec![DEAD; 512], places: Vec::new(), words: Vec::new() }
     }
 
-    /// Take the words out of a terminal's expression; the alternatives that are none are appended to `rest`.
-    pub(super) fn take(&mut self, id: TerminalId, expr: &'a Expr, rest: &mut Vec<&'a Expr>) {
-        self.take_part(id, expr, 0, rest);
+    /// Take the words out of an expression, and return which these are; the alternatives that are none are appended to `rest`.
+    pub(super) fn take(&mut self, expr: &'a Expr, rest: &mut Vec<Part<'a>>) -> Range<usize> {
+        let from = self.words.len();
+        self.take_part(expr, 0, rest);
+        from..self.words.len()
     }
 
-    fn take_part(&mut self, id: TerminalId, expr: &'a Expr, depth: usize, rest: &mut Vec<&'a Expr>) {
+    fn take_part(&mut self, expr: &'a Expr, depth: usize, rest: &mut Vec<Part<'a>>) {
         if let (Expr::Alt(parts), true) = (expr, depth < MAX_EXPR_DEPTH) {
-            return parts.iter().for_each(|part| self.take_part(id, part, depth + 1, rest));
+            return parts.iter().for_each(|part| self.take_part(part, depth + 1, rest));
         }
         let from = self.places.len();
-        if self.line(expr, depth) && (from + 1..=self.most).contains(&self.places.len()) {
-            self.words.push((from..self.places.len(), id, expr));
+        if self.line(expr, depth) && from < self.places.len() {
+            self.words.push((from..self.places.len(), Part::new(expr)));
         } else {
             self.places.truncate(from);
-            rest.push(expr);
+            rest.push(Part::new(expr));
         }
     }
 
@@ -101,34 +102,46 @@ impl<'a> Words<'a> {
         self.places.push(id);
     }
 
-    /// Terminals with words, ascending if they were taken so.
-    pub(super) fn terminals(&self) -> Vec<TerminalId> {
-        let mut ids: Vec<TerminalId> = self.words.iter().map(|word| word.1).collect();
-        ids.dedup();
-        ids
-    }
-
-    /// The trie, and the words that are to be left among the patterns.
-    pub(super) fn trie(self) -> (Trie, Vec<(TerminalId, &'a Expr)>) {
+    /// The trie of the words of some terminals, and those that are to be left among the patterns, ascending if these are: they
+    /// are no lines of its classes, or too long for so many bytes in all.
+    pub(super) fn trie(
+        &self,
+        of: impl Iterator<Item = (TerminalId, Range<usize>)>,
+        most: usize,
+    ) -> (Trie, Vec<(TerminalId, &Part<'a>)>) {
+        let (mut fitting, mut left, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut used = vec![false; self.sets.len()];
+        for (id, words) in of {
+            for (places, part) in &self.words[words] {
+                if bytes + places.len() > most {
+                    left.push((id, part));
+                    continue;
+                }
+                bytes += places.len();
+                let places = &self.places[places.clone()];
+                places.iter().for_each(|&set| used[set as usize] = true);
+                fitting.push((id, places, part));
+            }
+        }
         let mut classes = ByteClasses::one();
-        self.sets.iter().for_each(|set| classes.refine(2, |byte| usize::from(bits::has(set, byte.into()))));
-        let byte_class = classes.of;
+        for (set, _) in self.sets.iter().zip(&used).filter(|(_, used)| **used) {
+            classes.refine(2, |byte| usize::from(bits::has(set, byte.into())));
+        }
         let class_of_set = |set: &ByteSet| -> Option<u8> {
-            let mut classes = bits::iter(set).map(|byte| byte_class[byte as usize]);
+            let mut classes = bits::iter(set).map(|byte| classes.of[byte as usize]);
             let first = classes.next();
             first.filter(|&first| classes.all(|class| class == first))
         };
         let class_of_set: Vec<Option<u8>> = self.sets.iter().map(class_of_set).collect();
-        let mut trie = Trie { byte_class, nodes: vec![Node::new(0, DEAD)] };
-        let mut left = Vec::new();
-        for (places, id, expr) in self.words {
-            let path: Option<SmallVec<[u8; 32]>> =
-                self.places[places].iter().map(|&set| class_of_set[set as usize]).collect();
+        let mut trie = Trie { byte_class: classes.of, ..Trie::default() };
+        for (id, places, part) in fitting {
+            let path: Option<SmallVec<[u8; 32]>> = places.iter().map(|&set| class_of_set[set as usize]).collect();
             match path {
                 Some(path) => trie.insert(&path, id),
-                None => left.push((id, expr)),
+                None => left.push((id, part)),
             }
         }
+        left.sort_by_key(|(id, _)| *id);
         (trie, left)
     }
 }
@@ -153,6 +166,12 @@ struct Node {
 impl Node {
     fn new(class: u8, sibling: u32) -> Self {
         Node { class, child: DEAD, sibling, terminals: SmallVec::new() }
+    }
+}
+
+impl Default for Trie {
+    fn default() -> Self {
+        Trie { byte_class: [0; 256], nodes: vec![Node::new(0, DEAD)] }
     }
 }
 

@@ -113,7 +113,7 @@ pub fn read(buffer: &Arc<Buffer>) -> Result<(Vocab, Trie, Named), VocabError> {
         ids: sections.next()?,
         id_start: sections.next()?,
         known: KnownSets::default(),
-        components: crate::lexer::Components::default(),
+        patterns: crate::lexer::KnownPatterns::default(),
         regions: crate::terminal_dwa::Regions::default(),
     };
     if (header.vocab, header.vocab_size) != (*vocab.fingerprint(), vocab.size() as u64) {

@@ -4,7 +4,7 @@
 //! Nodes are numbered in preorder, so a subtree is an interval too and a walk is a loop that can skip.
 
 use super::utf8;
-use crate::lexer::Components;
+use crate::lexer::KnownPatterns;
 use crate::terminal_dwa::Regions;
 use dwa_runtime::Vocab;
 use dwa_runtime::artifact::Array;
@@ -69,8 +69,8 @@ pub struct Trie {
     pub id_start: Array<u32>,
     /// Large sets of tokens that grammars asked for.
     pub(crate) known: KnownSets,
-    /// Automata that lexers have in common.
-    pub(crate) components: Components,
+    /// What lexers have in common.
+    pub(crate) patterns: KnownPatterns,
     /// Regions of lexers, with what tokens do in them.
     pub(crate) regions: Regions,
 }
@@ -120,7 +120,7 @@ impl Trie {
             ids: ids.into(),
             id_start: id_start.into(),
             known: KnownSets::default(),
-            components: Components::default(),
+            patterns: KnownPatterns::default(),
             regions: Regions::default(),
         }
     }

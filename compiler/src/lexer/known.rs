@@ -1,0 +1,133 @@
+//! What lexers have in common is found out once.
+//!
+//! Grammars come and go, and each has white space, strings and numbers. What only their expressions determine is kept beside
+//! a vocabulary, since grammars are compiled for it again and again, and found there by the *numbers* of the expressions: one
+//! that was seen before is compared once, and everything else is looked up by its number.
+
+use super::LexerLimits;
+use super::components::Component;
+use super::sharing::{Alone, Verdict};
+use crate::grammar::ir::Expr;
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is known of the patterns that there were. When it has grown large it starts anew.
+#[derive(Debug, Default)]
+pub(crate) struct KnownPatterns(Mutex<Known>);
+
+/// Number of an expression. It is never used again.
+pub(super) type ExprId = u64;
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Expressions and other things numbered so far.
+    numbered: u64,
+    exprs: FxHashMap<Expr, ExprId>,
+    components: FxHashMap<ComponentKey, Arc<Component>>,
+    alone: FxHashMap<AloneKey, Option<Arc<Alone>>>,
+    verdicts: FxHashMap<(u64, u64), Verdict>,
+    size: usize,
+}
+
+/// All that a component depends on.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct ComponentKey {
+    pub members: Vec<MemberKey>,
+    pub resolve_ranks: bool,
+    pub limits: LexerLimits,
+    pub copied_states: u64,
+}
+
+/// What a component depends on of a terminal.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct MemberKey {
+    pub parts: Vec<ExprId>,
+    pub whole: bool,
+    pub rank: (i32, bool),
+    pub copied: bool,
+}
+
+/// All that the automaton of one terminal depends on.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct AloneKey {
+    pub expr: ExprId,
+    pub copied: bool,
+    pub copied_states: u64,
+}
+
+impl KnownPatterns {
+    /// Numbers of four bytes that are kept, about; what takes more than a sixteenth of them is not.
+    const MOST: usize = 1 << 24;
+
+    /// The number of an expression.
+    pub(super) fn number(&self, expr: &Expr) -> ExprId {
+        if let Some(&number) = self.lock().exprs.get(expr) {
+            return number;
+        }
+        let (number, size) = (self.new_number(), expr.size() * 16);
+        self.keep(size, |known| _ = known.exprs.insert(expr.clone(), number));
+        number
+    }
+
+    /// A number that is given once.
+    pub(super) fn new_number(&self) -> u64 {
+        let mut known = self.lock();
+        known.numbered += 1;
+        known.numbered
+    }
+
+    /// A component, built by `build` if it is not known.
+    ///
+    /// # Errors
+    /// Those of `build`.
+    pub(super) fn component<E>(
+        &self,
+        key: ComponentKey,
+        build: impl FnOnce() -> Result<Component, E>,
+    ) -> Result<Arc<Component>, E> {
+        if let Some(component) = self.lock().components.get(&key) {
+            return Ok(Arc::clone(component));
+        }
+        let component = Arc::new(build()?);
+        self.keep(component.size(), |known| _ = known.components.insert(key, Arc::clone(&component)));
+        Ok(component)
+    }
+
+    /// The automaton of one terminal, built by `build` if it is not known, or none where it is too large.
+    pub(super) fn alone(&self, key: AloneKey, build: impl FnOnce() -> Option<Alone>) -> Option<Arc<Alone>> {
+        if let Some(alone) = self.lock().alone.get(&key) {
+            return alone.clone();
+        }
+        let alone = build().map(Arc::new);
+        let size = alone.as_ref().map_or(1, |alone| alone.size());
+        self.keep(size, |known| _ = known.alone.insert(key, alone.clone()));
+        alone
+    }
+
+    /// How two terminals disturb each other, if that is known.
+    pub(super) fn verdict(&self, a: &Alone, b: &Alone) -> Option<Verdict> {
+        self.lock().verdicts.get(&(a.number, b.number)).copied()
+    }
+
+    /// Keep that for the next time.
+    pub(super) fn keep_verdict(&self, a: &Alone, b: &Alone, verdict: Verdict) {
+        self.keep(16, |known| _ = known.verdicts.insert((a.number, b.number), verdict));
+    }
+
+    fn keep(&self, size: usize, insert: impl FnOnce(&mut Known)) {
+        if size > Self::MOST / 16 {
+            return;
+        }
+        let mut known = self.lock();
+        if known.size + size > Self::MOST {
+            *known = Known { numbered: known.numbered, ..Known::default() };
+        }
+        known.size += size;
+        insert(&mut known);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
