@@ -11,7 +11,7 @@ use super::classes::{ByteClasses, classes_of};
 use super::counters::{Chain, Counting, Moves, of_chain};
 use super::determinize::{Dfa, Overflow, determinize};
 use super::known::{ComponentKey, MemberKey};
-use super::minimize::{minimize, renumber};
+use super::minimize::minimize;
 use super::nfa::Builder;
 use super::terminals::{Part, Terminals};
 use super::{CandidateSets, DEAD, LexerError, LexerLimits};
@@ -108,7 +108,8 @@ impl Component {
     }
 }
 
-/// The minimal automaton of patterns, ascending by terminal, whose candidates are numbered in `sets`; and what is counted.
+/// The minimal automaton of patterns, ascending by terminal, its states in any order but for the start; its candidates are
+/// numbered in `sets`. And what is counted.
 pub(super) fn automaton(
     patterns: Vec<Pattern>,
     rules: &Rules,
@@ -127,7 +128,10 @@ pub(super) fn automaton(
     }
     let joint = ByteClasses::joint(parts.iter().map(|part| &part.dfa.byte_class));
     let (byte_class, k, samples) = (joint.of, joint.count, joint.samples());
-    let mut out = Dfa { byte_class, class_count: k, next: vec![DEAD; k], cand: vec![0], moves: Moves::default() };
+    let (mut next, mut cand) = (Vec::with_capacity(states * k), Vec::with_capacity(states));
+    next.resize(k, DEAD);
+    cand.push(0);
+    let mut out = Dfa { byte_class, class_count: k, next, cand, moves: Moves::default() };
     let mut chains: Vec<Chain> = Vec::new();
     for (part, patterns) in parts.iter().zip(&split) {
         let classes = classes_of(&samples, &part.dfa.byte_class);
@@ -153,7 +157,7 @@ pub(super) fn automaton(
         }
         chains.extend(part.chains.iter().map(|chain| Chain { terminal: id(chain.terminal), ..chain.clone() }));
     }
-    Ok((renumber(&out, 0), chains))
+    Ok((out, chains))
 }
 
 /// The components of patterns, in the order of their first terminals.

@@ -159,12 +159,13 @@ impl GroupedDfa {
         let parts: Vec<LexerDfa> = parts.into_iter().collect::<Result<_, _>>()?;
         let joint = ByteClasses::joint(parts.iter().map(|part| &part.byte_class));
         let samples = joint.samples();
+        let states: usize = parts.iter().map(LexerDfa::state_count).sum();
         let mut out = GroupedDfa {
             byte_class: joint.of,
             class_count: joint.count,
             symbols: symbols.len(),
-            next: Vec::new(),
-            cand: Vec::new(),
+            next: Vec::with_capacity(states * joint.count),
+            cand: Vec::with_capacity(states),
             cand_sets: vec![Box::default()],
             starts: Vec::new(),
             group: Vec::new(),

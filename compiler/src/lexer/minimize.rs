@@ -36,25 +36,23 @@ pub(super) fn minimize(dfa: Dfa) -> Dfa {
 pub(super) fn renumber(dfa: &Dfa, start: u32) -> Dfa {
     let k = dfa.class_count;
     let mut number = vec![DEAD; dfa.state_count()];
-    let mut order = vec![start];
+    let mut order = Vec::with_capacity(dfa.state_count());
+    order.push(start);
     number[start as usize] = 0;
     let mut next = Vec::with_capacity(dfa.next.len());
     let mut done = 0;
     while done < order.len() {
-        let row = dfa.row(order[done] as usize);
-        for &target in row {
-            if target != DEAD && number[target as usize] == DEAD {
-                number[target as usize] = order.len() as u32;
+        let q = order[done];
+        let mut meet = |target: u32| {
+            let known = &mut number[target as usize];
+            if *known == DEAD {
+                *known = order.len() as u32;
                 order.push(target);
             }
-        }
-        for &(_, target) in dfa.moves.of(order[done]) {
-            if number[target as usize] == DEAD {
-                number[target as usize] = order.len() as u32;
-                order.push(target);
-            }
-        }
-        next.extend(row.iter().map(|&target| if target == DEAD { DEAD } else { number[target as usize] }));
+            *known
+        };
+        next.extend(dfa.row(q as usize).iter().map(|&target| if target == DEAD { DEAD } else { meet(target) }));
+        dfa.moves.of(q).iter().for_each(|&(_, target)| _ = meet(target));
         done += 1;
     }
     debug_assert_eq!(next.len(), order.len() * k);

@@ -68,6 +68,7 @@ use thiserror::Error;
 
 use crate::grammar::ir::{Terminal, TerminalId};
 use determinize::{Dfa, Overflow};
+use minimize::renumber;
 use words::Trie;
 
 /// The transition that is not there.
@@ -292,7 +293,9 @@ impl LexerDfa {
             // States inside of words would have to move, too: subset construction sees to that.
             return Self::build_once(rules, &members, false);
         }
-        if !trie.is_empty() {
+        if trie.is_empty() {
+            dfa = renumber(&dfa, 0);
+        } else {
             let unite = |set: u32, words: &[TerminalId]| {
                 let mut all = [&sets.sets[set as usize][..], words].concat();
                 all.sort_unstable();
@@ -307,7 +310,14 @@ impl LexerDfa {
 
     fn from_dfa(dfa: Dfa, sets: &CandidateSets, chains: Vec<Chain>) -> Self {
         let mut used = CandidateSets::default();
-        let cand = dfa.cand.iter().map(|&set| used.intern(sets.sets[set as usize].clone())).collect();
+        let mut ids = vec![DEAD; sets.sets.len()];
+        let mut id = |set: u32| {
+            if ids[set as usize] == DEAD {
+                ids[set as usize] = used.intern(sets.sets[set as usize].clone());
+            }
+            ids[set as usize]
+        };
+        let cand = dfa.cand.iter().map(|&set| id(set)).collect();
         let Dfa { byte_class, class_count, next, moves, .. } = dfa;
         Self { byte_class, class_count, next, cand, cand_sets: used.sets, chains, moves }
     }

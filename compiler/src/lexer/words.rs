@@ -209,7 +209,7 @@ impl Trie {
     ) -> Result<Dfa, Overflow> {
         let classes = JointClasses::new(&self.byte_class, patterns);
         let product = self.product(patterns, &classes, limits)?;
-        let mut joined = Joined::new(patterns, &classes);
+        let mut joined = Joined::new(patterns, &product, &classes);
         let mut number = vec![DEAD; product.pairs.len()];
         let mut known: FxHashMap<SmallVec<[u32; 8]>, u32> = FxHashMap::default();
         let mut key = SmallVec::new();
@@ -318,28 +318,23 @@ struct Joined {
     classes: usize,
     next: Vec<u32>,
     cand: Vec<u32>,
-    /// Rows of the patterns alone, and one that leads nowhere.
-    plain: Vec<u32>,
     /// First state of each hash, and the next one with the same.
     first_of: FxHashMap<u64, u32>,
     next_of: Vec<u32>,
 }
 
 impl Joined {
-    fn new(patterns: &Dfa, classes: &JointClasses) -> Self {
+    fn new(patterns: &Dfa, product: &Product, classes: &JointClasses) -> Self {
         let states = patterns.state_count();
-        let mut plain = Vec::with_capacity((states + 1) * classes.count);
+        let mut next = Vec::with_capacity((states + product.pairs.len()) * classes.count);
         for q in 0..states {
             let row = patterns.row(q);
-            plain.extend(classes.pattern.iter().map(|&class| row[class]));
+            next.extend(classes.pattern.iter().map(|&class| row[class]));
         }
-        plain.resize((states + 1) * classes.count, DEAD);
-        let next = plain[..states * classes.count].to_vec();
         let mut joined = Joined {
             classes: classes.count,
             next,
             cand: patterns.cand.clone(),
-            plain,
             first_of: FxHashMap::default(),
             next_of: vec![DEAD; states],
         };
@@ -356,9 +351,7 @@ impl Joined {
 
     fn hash(&self, q: u32) -> u64 {
         let mut hasher = FxHasher::default();
-        self.row(q)
-            .chunks(2)
-            .for_each(|pair| hasher.write_u64(u64::from(pair[0]) | u64::from(*pair.last().unwrap_or(&0)) << 32));
+        hasher.write(bytemuck::cast_slice(self.row(q)));
         hasher.write_u32(self.cand[q as usize]);
         hasher.finish()
     }
@@ -366,10 +359,12 @@ impl Joined {
     /// The row of a state of the patterns with some other transitions, at the end of `next`.
     fn push(&mut self, g: u32, cand: u32, edges: impl Iterator<Item = (u32, u32)>) -> u32 {
         let state = self.cand.len() as u32;
-        let plain = (g as usize).min(self.plain.len() / self.classes - 1) * self.classes;
-        self.next.extend_from_slice(&self.plain[plain..plain + self.classes]);
+        let row = self.next.len();
+        match g {
+            DEAD => self.next.resize(row + self.classes, DEAD),
+            _ => self.next.extend_from_within(g as usize * self.classes..(g as usize + 1) * self.classes),
+        }
         self.cand.push(cand);
-        let row = self.next.len() - self.classes;
         edges.for_each(|(class, to)| self.next[row + class as usize] = to);
         state
     }
