@@ -29,8 +29,17 @@ pub(super) struct Horizons {
 impl Horizons {
     /// Classes for the horizons that texts of up to `highest` bytes need.
     pub fn new(lexer: &WatchedLexer, highest: u32) -> Self {
+        // Below a trie node there are bytes only.
+        let steps =
+            Steps { entries: &lexer.entries, rows: &lexer.steps, width: lexer.classes, used: lexer.byte_classes() };
+        let looks = lexer.live.iter().zip(&lexer.group).map(|(live, group)| (*live, *group));
+        Self::of(steps, looks, highest)
+    }
+
+    /// The same of an automaton, given what tells its states apart at once.
+    pub fn of(steps: Steps, looks: impl Iterator<Item = (u32, u32)>, highest: u32) -> Self {
         let mut horizons = Horizons { states: Vec::new(), entries: Vec::new(), stable: false };
-        let mut classes = Refinement::new(lexer);
+        let mut classes = Refinement::new(steps, looks);
         let needed = HORIZONS.iter().copied().find(|&h| h >= highest).unwrap_or(HORIZONS[HORIZONS.len() - 1]);
         for height in 1..=needed {
             let Some(changed) = classes.refine() else { break };
@@ -57,6 +66,11 @@ impl Horizons {
         }
     }
 
+    /// Number of horizons for which two states are of one class.
+    pub fn agreement(&self, x: u32, y: u32) -> usize {
+        self.states.iter().take_while(|class| class[x as usize] == class[y as usize]).count()
+    }
+
     /// Class of a state.
     pub fn state(&self, level: usize, x: u32) -> u32 {
         self.states[level][x as usize]
@@ -68,9 +82,26 @@ impl Horizons {
     }
 }
 
+/// The steps of an automaton: an entry for each state and class.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'l> {
+    pub entries: &'l [Entry],
+    /// By state and class.
+    pub rows: &'l [u32],
+    /// Classes in a row, and how many of them count.
+    pub width: usize,
+    pub used: usize,
+}
+
+impl<'l> Steps<'l> {
+    fn of(self, x: u32) -> &'l [u32] {
+        &self.rows[x as usize * self.width..][..self.used]
+    }
+}
+
 /// Classes of states and entries, told apart by ever longer texts.
 struct Refinement<'l> {
-    lexer: &'l WatchedLexer,
+    steps: Steps<'l>,
     of_state: Vec<u32>,
     of_entry: Vec<u32>,
     /// States of each class.
@@ -90,20 +121,20 @@ const OTHERS: u32 = 1 << 31;
 
 impl<'l> Refinement<'l> {
     /// What texts of no bytes tell apart.
-    fn new(lexer: &'l WatchedLexer) -> Self {
-        let n = lexer.state_count();
+    fn new(steps: Steps<'l>, looks: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut ids: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        let mut class = |x: usize| {
+        let class = |look| {
             let next = ids.len() as u32;
-            *ids.entry((lexer.live[x], lexer.group[x])).or_insert(next)
+            *ids.entry(look).or_insert(next)
         };
-        let of_state: Vec<u32> = (0..n).map(&mut class).collect();
+        let of_state: Vec<u32> = looks.map(class).collect();
+        let n = of_state.len();
         let mut members = vec![0; ids.len()];
         of_state.iter().for_each(|&class| members[class as usize] += 1);
         let mut with: Vec<(u32, u32)> = Vec::new();
-        let mut last = vec![NONE; lexer.entries.len()];
+        let mut last = vec![NONE; steps.entries.len()];
         for x in 0..n as u32 {
-            for &entry in steps(lexer, x) {
+            for &entry in steps.of(x) {
                 if std::mem::replace(&mut last[entry as usize], x) != x {
                     with.push((entry, x));
                 }
@@ -111,26 +142,26 @@ impl<'l> Refinement<'l> {
         }
         let leads =
             |(entry, ways): (u32, &Entry)| ways.iter().map(move |way| (way.next, entry)).collect::<SmallVec<[_; 2]>>();
-        let to: Vec<(u32, u32)> = (0..).zip(&lexer.entries).flat_map(leads).collect();
+        let to: Vec<(u32, u32)> = (0..).zip(steps.entries).flat_map(leads).collect();
         let mut classes = Refinement {
-            lexer,
+            steps,
             of_state,
-            of_entry: vec![NONE; lexer.entries.len()],
+            of_entry: vec![NONE; steps.entries.len()],
             members,
-            states_with: Relation::from_pairs(lexer.entries.len(), &with),
+            states_with: Relation::from_pairs(steps.entries.len(), &with),
             entries_to: Relation::from_pairs(n, &to),
             others: FxHashMap::default(),
             pending: (0..n as u32).collect(),
             work: 0,
         };
-        (0..lexer.entries.len() as u32).for_each(|entry| classes.classify(entry));
+        (0..steps.entries.len() as u32).for_each(|entry| classes.classify(entry));
         classes
     }
 
     /// Find the class of an entry anew.
     fn classify(&mut self, entry: u32) {
         let class = |x: u32| self.of_state[x as usize];
-        self.of_entry[entry as usize] = match &self.lexer.entries[entry as usize][..] {
+        self.of_entry[entry as usize] = match &self.steps.entries[entry as usize][..] {
             [only] if only.emit == [NONE; 2] => class(only.next),
             ways => {
                 let key = ways.iter().flat_map(|a| [a.emit[0], a.emit[1], class(a.next)]).collect();
@@ -145,7 +176,7 @@ impl<'l> Refinement<'l> {
         let mut pending = std::mem::take(&mut self.pending);
         // What is alone in its class stays so.
         pending.retain(|&x| self.members[self.of_state[x as usize] as usize] > 1);
-        self.work += pending.len() * self.lexer.byte_classes();
+        self.work += pending.len() * self.steps.used;
         if self.work > MAX_WORK {
             return None;
         }
@@ -158,7 +189,7 @@ impl<'l> Refinement<'l> {
         for x in pending {
             crate::control::check();
             let old = self.of_state[x as usize];
-            let does = steps(self.lexer, x).iter().map(|&entry| self.of_entry[entry as usize]).collect();
+            let does = self.steps.of(x).iter().map(|&entry| self.of_entry[entry as usize]).collect();
             let all = looked_at.get_mut(&old).filter(|count| **count == self.members[old as usize]);
             let next = self.members.len() as u32;
             let members = &mut self.members;
@@ -194,9 +225,4 @@ impl<'l> Refinement<'l> {
         self.pending.dedup();
         Some(!changed.is_empty())
     }
-}
-
-/// Entries of a state. Below a trie node there are bytes only.
-fn steps(lexer: &WatchedLexer, x: u32) -> &[u32] {
-    &lexer.steps[x as usize * lexer.classes..][..lexer.byte_classes()]
 }

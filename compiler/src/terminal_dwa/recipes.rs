@@ -84,8 +84,6 @@ struct Base {
     groups: Vec<(u32, u32)>,
     /// Tokens in them.
     tokens: u32,
-    /// Where it is in its region, if it has one.
-    place: Option<(usize, u32)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -302,7 +300,7 @@ impl Builder {
         }
         let found = self.walker.trie.regions.find(&self.walker.lexer, x, self.shared_tokens);
         let place = found.map(|place| {
-            for (&y, local) in place.states.iter().zip(0..) {
+            for (&y, &local) in &place.local {
                 self.place_of.entry(y).or_default().get_or_insert((self.places.len(), local));
             }
             self.places.push(Arc::new(place));
@@ -480,13 +478,15 @@ impl Builder {
         recipe: &mut Recipe,
     ) {
         let (from, trie) = (self.from(x), Arc::clone(&self.walker.trie));
-        let region = Arc::clone(&self.places[place].region);
-        let differences = |base: &Base| match base.place {
-            Some((of, other)) if of == place => Some(region.differences(&trie, local, other)),
-            _ => None,
-        };
-        let bases = self.bases.iter().enumerate().filter_map(|(i, base)| Some((i, differences(base)?)));
-        if let Some((base, differences)) = bases.min_by_key(|(_, differences)| differences.tokens) {
+        let Place { region, local: members, .. } = &*Arc::clone(&self.places[place]);
+        // That which does the same for the longest texts; of several the latest. In white space few tokens differ anyway.
+        let bases = self.bases.iter().enumerate().filter(|(_, base)| base.from == from);
+        let inside = bases.filter_map(|(i, base)| Some((i, *members.get(&base.x)?)));
+        let agreeing = inside.map(|(i, other)| (region.agreement(&trie, local, other), i, other));
+        if let Some((_, base, other)) =
+            agreeing.max().filter(|(agreement, ..)| *agreement > 0 || from == From::Boundary)
+        {
+            let differences = region.differences(&trie, local, other);
             let bytes = self.bases[base].bytes;
             let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
             let more: ByteSet = std::array::from_fn(|i| rest[i] & !bytes[i]);
@@ -496,7 +496,7 @@ impl Builder {
             };
             let lost = self.lost_of(base, differences.lost.iter().filter(is_kept).copied().collect());
             let mut own = self.evaluate(place, from, &differences.own, &kept);
-            own.extend(self.evaluate(place, from, region.events(&trie, local), &more));
+            own.extend(self.all_events(place, from, local, &more));
             own.sort_by_key(|difference| difference.lo);
             let own_count: u32 = own.iter().map(|own| own.hi - own.lo).sum();
             let lost_count: u32 = lost.iter().map(|(lo, hi)| hi - lo).sum();
@@ -507,8 +507,20 @@ impl Builder {
                 return self.build_on(base, &kept, groups);
             }
         }
-        let own = self.evaluate(place, from, region.events(&trie, local), rest);
-        self.keep(x, Some((place, local)), own, rest, groups, recipe);
+        let own = self.all_events(place, from, local, rest);
+        self.keep(x, own, rest, groups, recipe);
+    }
+
+    /// What all tokens with certain first bytes do from a state of a region.
+    fn all_events(&mut self, place: usize, from: From, local: u32, bytes: &ByteSet) -> Vec<Difference> {
+        let (region, trie) = (Arc::clone(&self.places[place].region), Arc::clone(&self.walker.trie));
+        if local == 0 {
+            return self.evaluate(place, from, region.events_of_first(&trie), bytes);
+        }
+        let mut events = Vec::new();
+        let asked = self.first.iter().filter(|first| contains(bytes, first.byte));
+        asked.for_each(|first| region.walk(&trie, first.child, local, &mut events));
+        self.evaluate(place, from, &events, bytes)
     }
 
     /// What the tokens of events with certain first bytes do in this lexer.
@@ -553,19 +565,11 @@ impl Builder {
                 own.push(Difference { lo, hi, classes });
             });
         }
-        self.keep(x, None, own, rest, groups, recipe);
+        self.keep(x, own, rest, groups, recipe);
     }
 
     /// Keep what the tokens of a state do, as partitions if they are many.
-    fn keep(
-        &mut self,
-        x: u32,
-        place: Option<(usize, u32)>,
-        own: Vec<Difference>,
-        bytes: &ByteSet,
-        groups: &mut Groups,
-        recipe: &mut Recipe,
-    ) {
+    fn keep(&mut self, x: u32, own: Vec<Difference>, bytes: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
         let tokens: u32 = own.iter().map(|d| d.hi - d.lo).sum();
         if tokens <= self.shared_tokens {
             recipe.own = own;
@@ -584,7 +588,7 @@ impl Builder {
         let partitions = segments.into_iter().map(|(emit, segments)| (emit, self.partition(segments.0, *bytes)));
         let of_groups: Vec<(u32, u32)> = partitions.collect();
         let from = self.from(x);
-        self.bases.push(Base { x, from, bytes: *bytes, does: OnceCell::new(), groups: of_groups, tokens, place });
+        self.bases.push(Base { x, from, bytes: *bytes, does: OnceCell::new(), groups: of_groups, tokens });
         self.build_on(self.bases.len() - 1, bytes, groups);
     }
 }

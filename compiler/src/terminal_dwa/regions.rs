@@ -1,22 +1,26 @@
-//! What tokens do inside of lexemes that many grammars have: strings, white space. Found once, kept beside the vocabulary.
+//! What tokens do inside of lexemes, apart from what they do behind them.
 //!
-//! The *region* of a lexer state is what can be reached from it without an emission. Where a region is small and closed
-//! (a lexeme can always come back, or it can only be ignored), a token is taken apart: what it does inside depends on the region
-//! alone, so it is kept; what it does behind the byte with which it leaves is the grammar's matter, and is walked.
+//! The *region* of a lexer state is what can be reached from it without an emission. What a token does inside depends on the
+//! region alone, where it is at every byte in one state; what it does behind the byte with which it leaves is walked. A region is
+//! *closed* if its lexeme can always come back, or can only be ignored: strings and white space, which many
+//! grammars have in common. What was found of closed regions is kept beside the vocabulary.
 //!
 //! Two ways of leaving are alike, wherever in the region they begin, if the byte ends a lexeme which nothing can go on with
 //! in the same entry of the lexer ([`Way::Final`]), or if it comes after a lexeme with the same candidates
 //! ([`Way::After`]): whether that holds of a lexer is checked when one of its regions is found.
 
+use super::horizon::{Horizons, Steps};
 use super::walk::stays_on_characters;
 use crate::grammar::relation::Relation;
-use crate::lexer::{Alternative, DEAD_ENTRY, NONE, WatchedLexer};
+use crate::lexer::{Alternative, DEAD_ENTRY, Entry, NONE, WatchedLexer};
 use crate::vocab::{ByteSet, Trie, utf8};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// States of the largest regions that are looked at.
-const MOST_STATES: usize = 256;
+const MOST_STATES: usize = 4096;
+/// States of the largest white space that is kept.
+const MOST_KEPT: usize = 1024;
 
 /// What a byte does in a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +37,7 @@ enum Way {
 const NOTHING: u32 = 0;
 
 /// All that tells regions apart. States, and what is pending in them, are numbered as they are met.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Shape {
     byte_class: Box<[u8]>,
     /// By state and class.
@@ -69,28 +73,31 @@ pub(super) struct Differences {
 #[derive(Debug)]
 pub(super) struct Region {
     shape: Shape,
-    classes: usize,
-    /// What tokens do from each state, by token; made when it is asked for.
-    events: Box<[OnceLock<Box<[Event]>>]>,
+    /// What tokens do from the first state.
+    events: OnceLock<Box<[Event]>>,
     differences: Mutex<FxHashMap<(u32, u32), Arc<Differences>>>,
+    horizons: OnceLock<Horizons>,
+    /// Bytes under which each state stays as it is, and whether characters beyond ASCII lead back to it.
+    staying: Box<[OnceLock<(ByteSet, bool)>]>,
 }
 
 /// A region as a lexer has it.
 #[derive(Debug)]
 pub(super) struct Place {
     pub region: Arc<Region>,
-    /// The lexer's states.
+    /// The lexer's states, and which of them each is.
     pub states: Vec<u32>,
+    pub local: FxHashMap<u32, u32>,
 }
 
-/// Regions that were found. When there are many, they are found anew.
+/// Closed regions that were found. When there are many, they are found anew.
 #[derive(Debug, Default)]
 pub(crate) struct Regions(Mutex<FxHashMap<Shape, Arc<Region>>>);
 
 impl Regions {
     const MOST: usize = 64;
 
-    fn get(&self, shape: Shape, classes: usize) -> Arc<Region> {
+    fn get(&self, shape: Shape) -> Arc<Region> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(region) = known.get(&shape) {
             return Arc::clone(region);
@@ -98,23 +105,22 @@ impl Regions {
         if known.len() == Self::MOST {
             known.clear();
         }
-        let events = shape.live.iter().map(|_| OnceLock::new()).collect();
-        let copy = Shape { byte_class: shape.byte_class.clone(), ways: shape.ways.clone(), live: shape.live.clone() };
-        let region = Arc::new(Region { shape, classes, events, differences: Mutex::default() });
-        known.insert(copy, Arc::clone(&region));
+        let region = Arc::new(Region::new(shape.clone()));
+        known.insert(shape, Arc::clone(&region));
         region
     }
 
-    /// The region of a state; `None` if it is large, or open, or if ways of leaving are not alike, or if lexemes that are
-    /// not ignored go on with few bytes, fewer than `wide`.
+    /// The region of a state; `None` if it is large, or if ways of leaving are not alike, or if lexemes that are not ignored
+    /// go on with few bytes, fewer than `wide`.
     pub(super) fn find(&self, lexer: &WatchedLexer, x: u32, wide: u32) -> Option<Place> {
-        let states = reached(lexer, x, wide)?;
-        let columns = Columns::of(lexer, &states)?;
+        let (states, is_closed) = reached(lexer, x, wide)?;
+        let local = states.iter().copied().zip(0..).collect();
+        let columns = Columns::of(lexer, &states, &local)?;
         let live = numbered(states.iter().map(|&x| lexer.live[x as usize]));
         let (byte_class, ways) = columns.shape(lexer, states.len());
-        let classes = ways.len() / states.len();
         let shape = Shape { byte_class, ways: ways.into(), live };
-        Some(Place { region: self.get(shape, classes), states })
+        let region = if is_closed { self.get(shape) } else { Arc::new(Region::new(shape)) };
+        Some(Place { region, states, local })
     }
 }
 
@@ -131,8 +137,8 @@ fn ends(lexer: &WatchedLexer, way: &Alternative) -> bool {
     way.emit[0] != NONE && way.emit[1] == NONE && lexer.live[way.next as usize] == NONE
 }
 
-/// The states of the region of `x`, if it is closed and not large.
-fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<Vec<u32>> {
+/// The states of the region of `x`, if it is not large, and whether it is closed.
+fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<(Vec<u32>, bool)> {
     let row = |x: u32| &lexer.steps[x as usize * lexer.classes..][..lexer.byte_classes()];
     let ignored = lexer.sets.sets[*lexer.live.get(x as usize).filter(|live| **live != NONE)? as usize].terms.is_empty();
     let bytes = |class: usize| lexer.byte_class.iter().filter(|&&c| usize::from(c) == class).count();
@@ -163,7 +169,8 @@ fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<Vec<u32>> {
         }
         done += 1;
     }
-    (ignored || all_reach_first(states.len(), &edges)).then_some(states)
+    let is_closed = ignored && states.len() <= MOST_KEPT || all_reach_first(states.len(), &edges);
+    Some((states, is_closed))
 }
 
 /// Whether the first node is reached from all, given the edges backwards.
@@ -183,8 +190,7 @@ fn all_reach_first(count: usize, edges: &[(u32, u32)]) -> bool {
 struct Columns(Vec<Vec<Way>>);
 
 impl Columns {
-    fn of(lexer: &WatchedLexer, states: &[u32]) -> Option<Self> {
-        let ids: FxHashMap<u32, u32> = states.iter().copied().zip(0..).collect();
+    fn of(lexer: &WatchedLexer, states: &[u32], ids: &FxHashMap<u32, u32>) -> Option<Self> {
         let mut cands: FxHashMap<u32, u32> = FxHashMap::from_iter([(NONE, NOTHING)]);
         let mut finals: FxHashMap<u32, u32> = FxHashMap::default();
         let mut after: FxHashMap<(u32, usize), u32> = FxHashMap::default();
@@ -246,13 +252,29 @@ fn numbered(things: impl Iterator<Item = u32>) -> Box<[u32]> {
 }
 
 impl Region {
-    fn way(&self, state: u32, byte: u8) -> Way {
-        self.shape.ways[state as usize * self.classes + usize::from(self.shape.byte_class[usize::from(byte)])]
+    fn new(shape: Shape) -> Self {
+        let staying = shape.live.iter().map(|_| OnceLock::new()).collect();
+        let (events, horizons) = (OnceLock::new(), OnceLock::new());
+        Region { shape, events, differences: Mutex::default(), horizons, staying }
     }
 
-    /// What tokens do from a state.
-    pub fn events(&self, trie: &Trie, state: u32) -> &[Event] {
-        self.events[state as usize].get_or_init(|| self.walk(trie, state).into())
+    fn way(&self, state: u32, byte: u8) -> Way {
+        let classes = self.shape.ways.len() / self.shape.live.len();
+        self.shape.ways[state as usize * classes + usize::from(self.shape.byte_class[usize::from(byte)])]
+    }
+
+    /// What all tokens do from the first state.
+    pub fn events_of_first(&self, trie: &Trie) -> &[Event] {
+        self.events.get_or_init(|| {
+            let mut events = Vec::new();
+            trie.first_bytes().for_each(|child| self.walk(trie, child, 0, &mut events));
+            events.into()
+        })
+    }
+
+    /// For how many horizons two states do the same.
+    pub fn agreement(&self, trie: &Trie, state: u32, other: u32) -> usize {
+        self.horizons(trie).agreement(state, other)
     }
 
     /// How what tokens do from `state` differs from what they do from `base`.
@@ -261,46 +283,59 @@ impl Region {
         if let Some(known) = lock().get(&(state, base)) {
             return Arc::clone(known);
         }
-        let found = Arc::new(self.compare(trie, self.events(trie, state), self.events(trie, base)));
+        let mut found = Differences::default();
+        trie.first_bytes().for_each(|child| self.compare(trie, child, (state, base), &mut found));
+        let found = Arc::new(found);
         lock().insert((state, base), Arc::clone(&found));
         found
     }
 
-    fn walk(&self, trie: &Trie, start: u32) -> Vec<Event> {
+    fn horizons(&self, trie: &Trie) -> &Horizons {
+        self.horizons.get_or_init(|| {
+            let mut ids: FxHashMap<Way, u32> = FxHashMap::default();
+            let mut entries: Vec<Entry> = Vec::new();
+            let entry = |way: &Way| {
+                *ids.entry(*way).or_insert_with(|| {
+                    entries.push(match *way {
+                        Way::Inside(next) => Entry::from_elem(Alternative { emit: [NONE; 2], next }, 1),
+                        Way::After(NOTHING) => Entry::new(),
+                        Way::After(set) => Entry::from_elem(Alternative { emit: [set, NONE], next: 0 }, 1),
+                        Way::Final(entry) => Entry::from_elem(Alternative { emit: [entry, 0], next: 0 }, 1),
+                    });
+                    entries.len() as u32 - 1
+                })
+            };
+            let rows: Vec<u32> = self.shape.ways.iter().map(entry).collect();
+            let classes = rows.len() / self.shape.live.len();
+            let steps = Steps { entries: &entries, rows: &rows, width: classes, used: classes };
+            Horizons::of(steps, self.shape.live.iter().map(|live| (*live, 0)), trie.height[0])
+        })
+    }
+
+    /// Add what the tokens below `top` do, with `above` as the state before its byte.
+    pub fn walk(&self, trie: &Trie, top: u32, above: u32, events: &mut Vec<Event>) {
         crate::control::check();
-        let mut events: Vec<Event> = Vec::new();
-        let mut staying: Vec<Option<ByteSet>> = vec![None; self.events.len()];
-        let mut staying_on_characters: Vec<Option<bool>> = vec![None; self.events.len()];
-        let mut states: Vec<u32> = vec![start];
-        // Events of one first byte are not joined with those of another: some may not be asked for.
-        let mut of_byte = 0;
+        // Events of one walk are not joined with those before: some may not be asked for.
+        let begun = events.len();
+        let (first_depth, last) = (trie.depth[top as usize] as usize, trie.end[top as usize]);
+        let mut states: Vec<u32> = vec![above];
         // Where the last subtree ends whose tokens leave.
         let mut left = 0;
-        let mut node = 1;
-        while (node as usize) < trie.byte.len() {
-            let depth = trie.depth[node as usize] as usize;
-            let state = states[depth - 1];
+        let mut node = top;
+        while node < last {
+            let depth = trie.depth[node as usize] as usize - first_depth;
+            let state = states[depth];
             let tokens = trie.tokens_of(node);
             let end = trie.end[node as usize];
-            if depth == 1 {
-                of_byte = events.len();
-            }
             node = match self.way(state, trie.byte[node as usize]) {
                 Way::Inside(to) => {
-                    let bytes = staying[to as usize].get_or_insert_with(|| self.bytes_staying(to));
-                    let leaves: ByteSet = std::array::from_fn(|i| trie.below[node as usize][i] & !bytes[i]);
-                    let stays = leaves[0] | leaves[1] == 0
-                        && (leaves[2] | leaves[3] == 0
-                            || trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1
-                                && *staying_on_characters[to as usize]
-                                    .get_or_insert_with(|| self.stays_on_characters(to)));
-                    let (hi, next) = match stays {
+                    let (hi, next) = match self.stays_below(trie, node, to) {
                         true => (tokens.end, end),
                         false => (tokens.start + u32::from(trie.token_at(node).is_some()), node + 1),
                     };
-                    states.truncate(depth);
+                    states.truncate(depth + 1);
                     states.push(to);
-                    match events[of_byte..].last_mut() {
+                    match events[begun..].last_mut() {
                         Some(last) if last.hi == tokens.start && self.ends_alike(last, to) => last.hi = hi,
                         _ if tokens.start < hi => events.push(Event { lo: tokens.start, hi, state: to, node: NONE }),
                         _ => {}
@@ -310,7 +345,7 @@ impl Region {
                 Way::After(NOTHING) => end,
                 Way::After(_) | Way::Final(_) => {
                     let event = Event { lo: tokens.start, hi: tokens.end, state, node };
-                    match events[of_byte..].last_mut() {
+                    match events[begun..].last_mut() {
                         Some(last) if left == node && self.leave_together(trie, last, &event) => last.hi = event.hi,
                         _ => events.push(event),
                     }
@@ -319,7 +354,56 @@ impl Region {
                 }
             };
         }
-        events
+    }
+
+    /// Add how what the tokens below `top` do from `mine` differs from what they do from `theirs`.
+    fn compare(&self, trie: &Trie, top: u32, above: (u32, u32), found: &mut Differences) {
+        crate::control::check();
+        let horizons = self.horizons(trie);
+        let mut states: Vec<(u32, u32)> = vec![above];
+        let mut node = top;
+        while node < trie.end[top as usize] {
+            let depth = trie.depth[node as usize] as usize - 1;
+            let ((mine, theirs), byte) = (states[depth], trie.byte[node as usize]);
+            let (tokens, end) = (trie.tokens_of(node), trie.end[node as usize]);
+            let (to, other) = match (self.way(mine, byte), self.way(theirs, byte)) {
+                (a, b) if a == b => {
+                    node = end;
+                    continue;
+                }
+                (Way::Inside(to), Way::Inside(other)) => (to, other),
+                (a, b) => {
+                    found.tokens += tokens.end - tokens.start;
+                    match a {
+                        Way::After(NOTHING) => {}
+                        Way::Inside(_) => self.walk(trie, node, mine, &mut found.own),
+                        _ => found.own.push(Event { lo: tokens.start, hi: tokens.end, state: mine, node }),
+                    }
+                    if b != Way::After(NOTHING) {
+                        found.lost.push((tokens.start, tokens.end));
+                    }
+                    node = end;
+                    continue;
+                }
+            };
+            let level = horizons.level(trie.height[node as usize]);
+            if level.is_some_and(|level| horizons.state(level, to) == horizons.state(level, other)) {
+                node = end;
+                continue;
+            }
+            let (hi, next) = match self.stays_below(trie, node, to) && self.stays_below(trie, node, other) {
+                true => (tokens.end, end),
+                false => (tokens.start + u32::from(trie.token_at(node).is_some()), node + 1),
+            };
+            if tokens.start < hi && self.shape.live[to as usize] != self.shape.live[other as usize] {
+                found.tokens += hi - tokens.start;
+                found.lost.push((tokens.start, hi));
+                found.own.push(Event { lo: tokens.start, hi, state: to, node: NONE });
+            }
+            states.truncate(depth + 1);
+            states.push((to, other));
+            node = next;
+        }
     }
 
     fn ends_alike(&self, event: &Event, state: u32) -> bool {
@@ -330,68 +414,30 @@ impl Region {
     fn leave_together(&self, trie: &Trie, event: &Event, next: &Event) -> bool {
         let way = |event: &Event| self.way(event.state, trie.byte[event.node as usize]);
         let depth = |event: &Event| trie.depth[event.node as usize];
-        event.node != NONE
-            && depth(event) == depth(next)
-            && matches!(way(event), Way::After(_))
-            && way(event) == way(next)
+        let after = |event: &Event| matches!(way(event), Way::After(_));
+        event.node != NONE && depth(event) == depth(next) && after(event) && way(event) == way(next)
     }
 
-    /// Bytes under which a state stays as it is.
-    fn bytes_staying(&self, state: u32) -> ByteSet {
-        let mut bytes: ByteSet = [0; 4];
-        let stays = |byte: &u8| self.way(state, *byte) == Way::Inside(state);
-        (0..=255u8).filter(stays).for_each(|byte| bytes[usize::from(byte) / 64] |= 1 << (byte % 64));
-        bytes
-    }
-
-    /// Whether characters beyond ASCII lead back to a state, with the same pending on the way.
-    fn stays_on_characters(&self, state: u32) -> bool {
-        stays_on_characters(state, |from, byte| match self.way(from, byte) {
-            Way::Inside(to) if self.shape.live[to as usize] == self.shape.live[state as usize] => Some(to),
-            _ => None,
-        })
-    }
-
-    /// Whether the tokens that two events have in common do the same.
-    fn alike(&self, trie: &Trie, a: &Event, b: &Event) -> bool {
-        if a.node == NONE {
-            return self.ends_alike(b, a.state);
+    /// Whether every byte below a node leaves a state as it is, or every character leads back to it with the same pending.
+    fn stays_below(&self, trie: &Trie, node: u32, state: u32) -> bool {
+        let below = &trie.below[node as usize];
+        // Most states do not stay, and show it under the first byte.
+        let first = (0..4).find(|&i| below[i] != 0).map(|i| (i as u32 * 64 + below[i].trailing_zeros()) as u8);
+        let stays = |byte: u8| self.way(state, byte) == Way::Inside(state);
+        if first.is_some_and(|byte| byte < 0x80 && !stays(byte)) {
+            return false;
         }
-        let way = |event: &Event| self.way(event.state, trie.byte[event.node as usize]);
-        // They leave at the same node if they do at the same depth.
-        b.node != NONE && trie.depth[a.node as usize] == trie.depth[b.node as usize] && way(a) == way(b)
-    }
-
-    /// Run through two lists of events side by side.
-    fn compare(&self, trie: &Trie, mine: &[Event], theirs: &[Event]) -> Differences {
-        let mut out = Differences::default();
-        let (mut mine, mut theirs) = (mine.iter().copied().peekable(), theirs.iter().copied().peekable());
-        let mut at = 0;
-        loop {
-            // What is left of the first event of each, and as far as both are the same throughout.
-            let cut = |event: Option<&Event>| event.map(|event| Event { lo: event.lo.max(at), ..*event });
-            let (own, base) = (cut(mine.peek()), cut(theirs.peek()));
-            let begins = |event: &Option<Event>| event.map_or(u32::MAX, |event| event.lo);
-            let lo = begins(&own).min(begins(&base));
-            if lo == u32::MAX {
-                return out;
-            }
-            let here = |event: Option<Event>| event.filter(|event| event.lo == lo);
-            let until = |event: Option<Event>| match event {
-                Some(event) if event.lo == lo => event.hi,
-                Some(event) => event.lo,
-                None => u32::MAX,
+        let staying = self.staying[state as usize].get_or_init(|| {
+            let mut bytes: ByteSet = [0; 4];
+            (0..=255u8).filter(|&b| stays(b)).for_each(|b| bytes[usize::from(b) / 64] |= 1 << (b % 64));
+            let step = |from: u32, byte: u8| match self.way(from, byte) {
+                Way::Inside(to) if self.shape.live[to as usize] == self.shape.live[state as usize] => Some(to),
+                _ => None,
             };
-            let hi = until(own).min(until(base));
-            let (own, base) = (here(own), here(base));
-            if !matches!((own, base), (Some(own), Some(base)) if self.alike(trie, &own, &base)) {
-                out.tokens += hi - lo;
-                out.own.extend(own.map(|own| Event { lo, hi, ..own }));
-                out.lost.extend(base.map(|_| (lo, hi)));
-            }
-            at = hi;
-            mine.next_if(|event| event.hi <= at);
-            theirs.next_if(|event| event.hi <= at);
-        }
+            (bytes, stays_on_characters(state, step))
+        });
+        let leaves: ByteSet = std::array::from_fn(|i| below[i] & !staying.0[i]);
+        leaves[0] | leaves[1] == 0
+            && (leaves[2] | leaves[3] == 0 || staying.1 && trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
     }
 }
