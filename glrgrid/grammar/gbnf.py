@@ -69,7 +69,8 @@ def rules(text: str, start: str = "root", markers: Collection[str] = ()) -> tupl
     found = reader.rules()
     if start not in found:
         hint = _closest(start, found)
-        raise GrammarError(f'rule "{start}", where the output begins, is not defined{hint}')
+        first = next(iter(found.values()))[1]
+        raise GrammarError(f'rule "{start}", where the output begins, is not defined{hint}', *first)
     return found, reader.tokens
 
 
@@ -112,7 +113,7 @@ class _Reader:
             if name not in found:
                 self._fail(f'undefined rule "{name}"{_closest(name, found)}', at)
         if not found:
-            raise GrammarError('the text has no rules; write at least root ::= "..."')
+            raise GrammarError('the text has no rules; write at least root ::= "..."', 1, 1)
         return found
 
     def _end_of_rule(self, name: str) -> None:

@@ -572,7 +572,12 @@ class _Compiler:
             there = (
                 f'; there are: {rules}; name one with start="..."' if own else "; the grammar has no rules"
             )
-            raise GrammarError(f'start rule "{start}" is not defined{hint}{there}')
+            # Where it is named, or where the rules are among which it is missing.
+            named, token = self._module.settings.get("start", ("", None))
+            place = self._definitions[own[0]].position if own else (1, 1)
+            if token is not None and named == start:
+                place = position_inside(token, start)
+            fail(f'start rule "{start}" is not defined{hint}{there}', place)
         return self._rule_ids[start]
 
     def _warnings(self, start: int, lexer: str) -> Iterator[str]:

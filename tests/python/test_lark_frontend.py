@@ -534,7 +534,10 @@ def test_grammar_is_a_value():
         ('start: t{"a"}\nt{x}: "a" t{p{x, x}} | x\np{x, y}: x y', "instances; is it endless?", 2, 11),
         ('start: "x" start', 'start rule "start" derives no text', 1, 1),
         ('start: J\nJ: " "\n%glrgrid {"reject": ["J"]}', 'start rule "start" derives no text', 1, 1),
-        ("", 'start rule "start" is not defined; the grammar has no rules', None, None),
+        ("", 'start rule "start" is not defined; the grammar has no rules', 1, 1),
+        ('A: "a"', 'start rule "start" is not defined; the grammar has no rules', 1, 1),
+        ('A: "a"\n  b: A', 'start rule "start" is not defined; there are: b', 2, 3),
+        ('a: "a"\n%glrgrid {"start": "b"}', 'start rule "b" is not defined; there are: a', 2, 20),
         ('%glrgrid {"lexer": "x"}\nstart: "a"', '"lexer" must be "basic" or "contextual", found "x"', 1, 11),
         ('%glrgrid {"lxer": "basic"}\nstart: "a"', 'unknown key "lxer"; closest name: "lexer"', 1, 11),
         ('%glrgrid {"reject": "A"}\nstart: "a"', '"reject" must be a list of terminal names', 1, 11),
@@ -557,9 +560,9 @@ def test_text_that_is_none():
 def test_unknown_start():
     there = 'closest name: "begin"; there are: other, begin; name one with start="..."'
     text = '%import lark.rule_params -> other\nbegin: "a"'
-    check_error(text, f'start rule "begn" is not defined; {there}', start="begn")
+    check_error(text, f'start rule "begn" is not defined; {there}', 1, 9, start="begn")
     many = "".join(f'r{i}: "a"\n' for i in range(11))
-    check_error(many, "there are: r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, ...; name one", start="zz")
+    check_error(many, "there are: r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, ...; name one", 1, 1, start="zz")
 
 
 @pytest.mark.parametrize(
