@@ -8,41 +8,12 @@
 //! Source: Owens, Reppy and Turon, "Regular-expression derivatives re-examined", 2009. We differ in dividing code points once
 //! and not for each derivative.
 
+use super::effort::Effort;
 use crate::grammar::ir::Expr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
-
-/// How much may still be done. What is not decided then stays undecided, on any machine.
-#[derive(Debug)]
-pub(super) struct Work(u64);
-
-/// Parts of derivatives that are made for one question, and for all questions of one document.
-const ONE: u64 = 300_000;
-const ALL: u64 = 6_000_000;
-
-impl Default for Work {
-    fn default() -> Self {
-        Work(ALL)
-    }
-}
-
-impl Work {
-    fn spend(&mut self, parts: usize) -> Option<()> {
-        self.0 = self.0.checked_sub(1 + parts as u64)?;
-        Some(())
-    }
-
-    /// Do something that takes no more than one question may; none if it is undecided.
-    fn ask<T>(&mut self, question: impl FnOnce(&mut Work) -> Option<T>) -> Option<T> {
-        let mut own = Work(self.0.min(ONE));
-        let before = own.0;
-        let answer = question(&mut own);
-        self.0 -= before - own.0;
-        answer
-    }
-}
 
 type Id = u32;
 /// Index of a symbol.
@@ -104,7 +75,7 @@ pub(super) struct Language {
 
 impl Language {
     /// The language of an expression over code points; none if it is about bytes, or too large.
-    pub(super) fn new(expr: &Expr, work: &mut Work) -> Option<Self> {
+    pub(super) fn new(expr: &Expr, effort: &mut Effort) -> Option<Self> {
         let mut language = Language {
             start: NOTHING,
             nodes: Vec::new(),
@@ -120,31 +91,31 @@ impl Language {
         for node in [Node::Alt(Rc::new([])), Node::Empty, Node::Not(NOTHING)] {
             language.intern(node);
         }
-        work.ask(|work| {
-            language.start = language.build(expr, work)?;
-            language.divide(work)
+        effort.ask(|effort| {
+            language.start = language.build(expr, effort)?;
+            language.divide(effort)
         })?;
         Some(language)
     }
 
     /// Has it no strings? None if that is not decided.
-    pub(super) fn is_empty(&mut self, work: &mut Work) -> Option<bool> {
-        work.ask(|work| self.search(work))
+    pub(super) fn is_empty(&mut self, effort: &mut Effort) -> Option<bool> {
+        effort.ask(|effort| self.search(effort))
     }
 
     /// Is the text in it? None if that is not decided.
-    pub(super) fn accepts(&mut self, text: &str, work: &mut Work) -> Option<bool> {
-        work.ask(|work| {
+    pub(super) fn accepts(&mut self, text: &str, effort: &mut Effort) -> Option<bool> {
+        effort.ask(|effort| {
             let mut at = self.start;
             for c in text.chars() {
                 let i = self.intervals.partition_point(|interval| interval.0 <= c as u32) - 1;
-                at = self.step(at, self.intervals[i].1.expect("a code point"), work)?;
+                at = self.step(at, self.intervals[i].1.expect("a code point"), effort)?;
             }
             Some(self.facts(at).nullable)
         })
     }
 
-    fn search(&mut self, work: &mut Work) -> Option<bool> {
+    fn search(&mut self, effort: &mut Effort) -> Option<bool> {
         let mut seen: FxHashSet<Id> = [self.start, NOTHING].into_iter().collect();
         // Of equals the latest: what was begun is followed to its end.
         let mut open = BinaryHeap::from([(Reverse(0), 0, self.start)]);
@@ -153,7 +124,7 @@ impl Language {
         }
         while let Some((_, _, id)) = open.pop() {
             for symbol in 0..self.symbol_count {
-                let next = self.step(id, symbol, work)?;
+                let next = self.step(id, symbol, effort)?;
                 if self.facts(next).nullable {
                     return Some(false);
                 }
@@ -204,12 +175,12 @@ impl Language {
         id
     }
 
-    fn build(&mut self, expr: &Expr, work: &mut Work) -> Option<Id> {
-        work.spend(0)?;
+    fn build(&mut self, expr: &Expr, effort: &mut Effort) -> Option<Id> {
+        effort.spend(0)?;
         Some(match expr {
             Expr::Bytes(bytes) => {
                 let text = std::str::from_utf8(bytes).ok()?;
-                work.spend(bytes.len())?;
+                effort.spend(bytes.len())?;
                 let letters: Vec<Id> = text.chars().map(|c| self.class(vec![(c as u32, c as u32)])).collect();
                 letters.into_iter().rfold(EMPTY, |rest, letter| self.cat(letter, rest))
             }
@@ -218,31 +189,31 @@ impl Language {
                 self.class(ranges.iter().map(|&(lo, hi)| (lo.into(), hi.into())).collect())
             }
             Expr::Cat(parts) => {
-                let parts = self.build_all(parts, work)?;
+                let parts = self.build_all(parts, effort)?;
                 parts.into_iter().rfold(EMPTY, |rest, part| self.cat(part, rest))
             }
             Expr::Alt(parts) => {
-                let parts = self.build_all(parts, work)?;
+                let parts = self.build_all(parts, effort)?;
                 self.alt(parts)
             }
             Expr::And(parts) => {
-                let parts = self.build_all(parts, work)?;
+                let parts = self.build_all(parts, effort)?;
                 self.and(parts)
             }
             Expr::Not(part) => {
-                let part = self.build(part, work)?;
+                let part = self.build(part, effort)?;
                 self.not(part)
             }
             Expr::Repeat(body, 0, None) if **body == Expr::Class(vec![(0, END - 1)]) => EVERYTHING,
             Expr::Repeat(body, min, max) => {
-                let body = self.build(body, work)?;
+                let body = self.build(body, effort)?;
                 self.repeat(body, *min, *max)
             }
             Expr::Graph(states) if states.is_empty() => NOTHING,
             Expr::Graph(states) => {
                 let mut graph = Graph::with_capacity(states.len());
                 for state in states {
-                    let labels = state.edges.iter().map(|(label, to)| Some((self.build(label, work)?, *to)));
+                    let labels = state.edges.iter().map(|(label, to)| Some((self.build(label, effort)?, *to)));
                     graph.push((state.accepting, labels.collect::<Option<_>>()?));
                 }
                 self.graphs.push(Rc::new(graph));
@@ -252,8 +223,8 @@ impl Language {
         })
     }
 
-    fn build_all(&mut self, parts: &[Expr], work: &mut Work) -> Option<Vec<Id>> {
-        parts.iter().map(|part| self.build(part, work)).collect()
+    fn build_all(&mut self, parts: &[Expr], effort: &mut Effort) -> Option<Vec<Id>> {
+        parts.iter().map(|part| self.build(part, effort)).collect()
     }
 
     fn class(&mut self, mut ranges: Ranges) -> Id {
@@ -275,7 +246,7 @@ impl Language {
     }
 
     /// Divide the code points by all classes.
-    fn divide(&mut self, work: &mut Work) -> Option<()> {
+    fn divide(&mut self, effort: &mut Effort) -> Option<()> {
         let bounds = self.classes.iter().flatten().flat_map(|&(lo, hi)| [lo, hi + 1]);
         let mut starts: Vec<u32> = bounds.chain([0, SURROGATES.0, SURROGATES.1, END]).collect();
         starts.sort_unstable();
@@ -289,7 +260,7 @@ impl Language {
         for class in &self.classes {
             let mut inside: FxHashMap<Symbol, Symbol> = FxHashMap::default();
             for i in class.iter().flat_map(covered) {
-                work.spend(0)?;
+                effort.spend(0)?;
                 symbols[i] = *inside.entry(symbols[i]).or_insert_with(|| {
                     next += 1;
                     next - 1
@@ -307,7 +278,7 @@ impl Language {
         self.symbol_count = numbers.len() as u32;
         for class in &self.classes {
             let mut members = vec![0; numbers.len().div_ceil(64)];
-            work.spend(members.len())?;
+            effort.spend(members.len())?;
             for symbol in class.iter().flat_map(covered).filter_map(|i| self.intervals[i].1) {
                 members[symbol as usize / 64] |= 1 << (symbol % 64);
             }
@@ -317,7 +288,7 @@ impl Language {
     }
 
     /// The derivative by a symbol.
-    fn step(&mut self, id: Id, symbol: Symbol, work: &mut Work) -> Option<Id> {
+    fn step(&mut self, id: Id, symbol: Symbol, effort: &mut Effort) -> Option<Id> {
         if let Node::Class(class) = self.nodes[id as usize].0 {
             let is_member = self.members[class as usize][symbol as usize / 64] >> (symbol % 64) & 1 == 1;
             return Some(if is_member { EMPTY } else { NOTHING });
@@ -325,13 +296,13 @@ impl Language {
         if let Some(&known) = self.steps.get(&(id, symbol)) {
             return Some(known);
         }
-        work.spend(0)?;
+        effort.spend(0)?;
         let to = match self.nodes[id as usize].0.clone() {
             Node::Empty | Node::Class(_) => NOTHING,
             Node::Cat(mut first, mut rest) => {
                 let mut all = Vec::new();
                 loop {
-                    let begun = self.step(first, symbol, work)?;
+                    let begun = self.step(first, symbol, effort)?;
                     all.push(self.cat(begun, rest));
                     if !self.facts(first).nullable {
                         break;
@@ -339,28 +310,28 @@ impl Language {
                     match self.nodes[rest as usize].0 {
                         Node::Cat(next, after) => (first, rest) = (next, after),
                         _ => {
-                            all.push(self.step(rest, symbol, work)?);
+                            all.push(self.step(rest, symbol, effort)?);
                             break;
                         }
                     }
                 }
-                work.spend(all.len())?;
+                effort.spend(all.len())?;
                 self.alt(all)
             }
             Node::Alt(parts) => {
-                let parts = self.steps(&parts, symbol, work)?;
+                let parts = self.steps(&parts, symbol, effort)?;
                 self.alt(parts)
             }
             Node::And(parts) => {
-                let parts = self.steps(&parts, symbol, work)?;
+                let parts = self.steps(&parts, symbol, effort)?;
                 self.and(parts)
             }
             Node::Not(part) => {
-                let part = self.step(part, symbol, work)?;
+                let part = self.step(part, symbol, effort)?;
                 self.not(part)
             }
             Node::Repeat(body, min, max) => {
-                let begun = self.step(body, symbol, work)?;
+                let begun = self.step(body, symbol, effort)?;
                 let rest = self.repeat(body, min.saturating_sub(1), max.map(|max| max - 1));
                 self.cat(begun, rest)
             }
@@ -368,8 +339,8 @@ impl Language {
                 let edges = Rc::clone(&self.graphs[graph as usize]);
                 let mut all = Vec::new();
                 for &(label, to) in &edges[state as usize].1 {
-                    work.spend(0)?;
-                    let begun = self.step(label, symbol, work)?;
+                    effort.spend(0)?;
+                    let begun = self.step(label, symbol, effort)?;
                     if begun != NOTHING {
                         let rest = self.intern(Node::Graph(graph, to));
                         all.push(self.cat(begun, rest));
@@ -382,9 +353,9 @@ impl Language {
         Some(to)
     }
 
-    fn steps(&mut self, parts: &[Id], symbol: Symbol, work: &mut Work) -> Option<Vec<Id>> {
-        work.spend(parts.len())?;
-        parts.iter().map(|&part| self.step(part, symbol, work)).collect()
+    fn steps(&mut self, parts: &[Id], symbol: Symbol, effort: &mut Effort) -> Option<Vec<Id>> {
+        effort.spend(parts.len())?;
+        parts.iter().map(|&part| self.step(part, symbol, effort)).collect()
     }
 
     /// Concatenation, from the right: the first part of none is one itself.
@@ -475,8 +446,8 @@ mod tests {
     }
 
     fn is_empty(expr: &Expr) -> Option<bool> {
-        let work = &mut Work::default();
-        Language::new(expr, work)?.is_empty(work)
+        let effort = &mut Effort::default();
+        Language::new(expr, effort)?.is_empty(effort)
     }
 
     #[test]
@@ -502,7 +473,7 @@ mod tests {
             "\u{D7FF}",
         ];
         let exprs: Vec<Expr> = patterns.iter().map(|text| pattern::ecma(text).expect(text)).collect();
-        let work = &mut Work::default();
+        let effort = &mut Effort::default();
         let mut empty = 0;
         for (i, a) in exprs.iter().enumerate() {
             for b in exprs.iter().chain([&string::with_length(None, 4, Some(6)).expect("fits")]) {
@@ -511,10 +482,10 @@ mod tests {
                         string::testing::Language::of(&string::spell(&expr, string::Spelling::Any).expect("text"));
                     assert_eq!(is_empty(&expr), Some(automaton.0.is_none()), "{} and {b:?}", patterns[i]);
                     empty += usize::from(automaton.0.is_none());
-                    let mut language = Language::new(&expr, work).expect("text");
+                    let mut language = Language::new(&expr, effort).expect("text");
                     for text in texts {
                         let has = automaton.has(&serde_json::to_string(text).expect("text"));
-                        assert_eq!(language.accepts(text, work), Some(has), "{text:?} {} {b:?}", patterns[i]);
+                        assert_eq!(language.accepts(text, effort), Some(has), "{text:?} {} {b:?}", patterns[i]);
                     }
                 }
             }
@@ -530,10 +501,10 @@ mod tests {
             edges: edges.into_iter().map(|(c, to)| (letter(c), to)).collect(),
         };
         let graph = Expr::Graph(vec![state(false, vec![(b'a', 1)]), state(true, vec![(b'b', 0)]), state(true, vec![])]);
-        let work = &mut Work::default();
-        let mut language = Language::new(&graph, work).expect("text");
+        let effort = &mut Effort::default();
+        let mut language = Language::new(&graph, effort).expect("text");
         let texts = ["", "a", "ab", "aba", "b"];
-        let found = texts.map(|text| language.accepts(text, work));
+        let found = texts.map(|text| language.accepts(text, effort));
         assert_eq!(found, [false, true, false, true, false].map(Some));
         assert_eq!(is_empty(&Expr::And(vec![graph, letter(b'b')])), Some(true));
         assert_eq!(is_empty(&Expr::Graph(vec![])), Some(true));
@@ -548,9 +519,9 @@ mod tests {
         // Which of the last thirty letters were "a" takes 2^30 states to tell; that they end in both ways, no string does.
         let ends = |last: &str| pattern::ecma(&format!("^[ab]*a[ab]{{29}}{last}$")).expect("a pattern");
         assert_eq!(is_empty(&Expr::And(vec![ends("a"), not(ends("a"))])), Some(true), "equal parts are seen at once");
-        let work = &mut Work::default();
-        let mut language = Language::new(&Expr::And(vec![ends("[ab]"), ends("c")]), work).expect("text");
-        assert_eq!(language.is_empty(work), None);
-        assert!(work.0 > ALL - 2 * ONE - 1);
+        let effort = &mut Effort::default();
+        let mut language = Language::new(&Expr::And(vec![ends("[ab]"), ends("c")]), effort).expect("text");
+        assert_eq!(language.is_empty(effort), None);
+        assert!(effort.spend(0).is_some(), "there is more for other questions");
     }
 }

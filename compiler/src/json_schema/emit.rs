@@ -92,8 +92,11 @@ impl<'a> Emitter<'a> {
         if let Some(symbol) = self.symbol(conj)? {
             self.produce(start, vec![symbol]);
         }
+        let mut written = 0;
         while let Some((conj, lhs)) = self.queue.pop() {
             self.here = if conj == ANY { root } else { self.normaliser.origin(conj) };
+            self.normaliser.spend(self.grammar.productions.len() - written)?;
+            written = self.grammar.productions.len();
             self.value(conj, lhs)?;
             if self.grammar.productions.len() > MAX_PRODUCTIONS {
                 let reason = format!("the grammar has more than {MAX_PRODUCTIONS} productions; simplify the schema");

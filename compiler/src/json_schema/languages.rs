@@ -1,6 +1,7 @@
 //! Sets of strings and numbers → terminal expressions; and what there is to know about them before.
 
-use super::derivative::{Language, Work};
+use super::derivative::Language;
+use super::effort::Effort;
 use super::number::{self, Decimal, NumberBounds};
 use super::shape::{NumberSet, StringSet};
 use super::string::{self, Spelling};
@@ -9,6 +10,9 @@ use crate::grammar::ir::Expr;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Steps of lowering that a state of an automaton of numbers counts for.
+const STEPS_OF_STATE: usize = 16;
 
 type Result<T> = std::result::Result<T, Reason>;
 /// Why something about a text of the document is refused.
@@ -20,7 +24,7 @@ pub(super) struct Languages<'a> {
     patterns: FxHashMap<&'a str, Result<Rc<Expr>>>,
     asked: FxHashMap<&'a str, Option<Language>>,
     empty_strings: FxHashMap<StringSet<'a>, bool>,
-    work: Work,
+    pub(super) effort: Effort,
 }
 
 /// Every string, decoded.
@@ -40,19 +44,19 @@ impl<'a> Languages<'a> {
     /// Does the pattern find something in this text?
     pub(super) fn matches(&mut self, pattern: &'a str, text: &str) -> Result<bool> {
         if !self.asked.contains_key(pattern) {
-            let language = Language::new(&*self.pattern(pattern)?, &mut self.work);
+            let language = Language::new(&*self.pattern(pattern)?, &mut self.effort);
             self.asked.insert(pattern, language);
         }
         let language = self.asked.get_mut(pattern).and_then(Option::as_mut);
-        let answer = language.and_then(|language| language.accepts(text, &mut self.work));
+        let answer = language.and_then(|language| language.accepts(text, &mut self.effort));
         answer
             .ok_or_else(|| Reason(format!("whether {text:?} matches takes too long to find out; simplify the pattern")))
     }
 
     /// Has a language certainly no strings? Not if it takes too long to find out; compiling will.
     pub(super) fn is_empty(&mut self, decoded: &Expr) -> bool {
-        let language = Language::new(decoded, &mut self.work);
-        language.and_then(|mut language| language.is_empty(&mut self.work)) == Some(true)
+        let language = Language::new(decoded, &mut self.effort);
+        language.and_then(|mut language| language.is_empty(&mut self.effort)) == Some(true)
     }
 
     /// Is the text in the set?
@@ -72,8 +76,8 @@ impl<'a> Languages<'a> {
         }
         for &(name, fails) in &set.formats {
             let Some(expr) = format::format(name) else { continue };
-            let language = Language::new(expr, &mut self.work);
-            match language.and_then(|mut language| language.accepts(text, &mut self.work)) {
+            let language = Language::new(expr, &mut self.effort);
+            match language.and_then(|mut language| language.accepts(text, &mut self.effort)) {
                 Some(holds) if holds == fails => return Ok(false),
                 Some(_) => {}
                 None => {
@@ -200,6 +204,9 @@ impl<'a> Languages<'a> {
         let bounds = &set.bounds;
         // Where something is taken away, only plain decimals are left: the complement knows no others.
         let Some(expr) = number::bounded(bounds)? else { return Ok(None) };
+        if let Expr::Graph(states) = &expr {
+            self.effort.charge(STEPS_OF_STATE * states.len());
+        }
         let mut parts = vec![expr];
         if let Some(pointless) = set.not_integer {
             let integers = number::bounded(&NumberBounds { integer: true, pointless, ..NumberBounds::default() })?;

@@ -10,6 +10,7 @@
 mod arrays;
 mod derivative;
 mod document;
+mod effort;
 mod emit;
 pub mod format;
 mod keywords;

@@ -6,6 +6,7 @@
 //! each call does a bounded amount of work and recursive schemas are as finite as their document.
 
 use super::document::{Document, REFERENCES_HAVE_SIBLINGS, address};
+use super::effort;
 use super::languages::Languages;
 use super::shape::{ANY, ArraySet, Conj, Meet, NOTHING, ObjectSet, Presence, Scope, Shape, StringSet};
 use super::{Options, SchemaError, Severity};
@@ -176,6 +177,7 @@ impl<'a> Normaliser<'a> {
     }
 
     fn conj(&mut self, mut literals: Vec<Literal>) -> Conj {
+        self.languages.effort.charge(literals.len());
         literals.retain(|&l| l != TRUE);
         literals.sort_unstable();
         literals.dedup();
@@ -200,6 +202,17 @@ impl<'a> Normaliser<'a> {
 
     pub(super) fn too_large(&self, schema: &Value, reason: String) -> SchemaError {
         SchemaError { severity: Severity::Budget, ..self.error(schema, "", reason) }
+    }
+
+    /// Take steps, unless lowering the document takes too many.
+    pub(super) fn spend(&mut self, steps: usize) -> Result<()> {
+        match self.languages.effort.spend(steps) {
+            Some(()) => Ok(()),
+            None => {
+                let reason = format!("lowering takes more than {} steps in all; simplify the schema", effort::ALL);
+                Err(self.too_large(self.at, reason))
+            }
+        }
     }
 
     /// Something is not supported: an error, or if the caller is lenient a warning.
@@ -334,6 +347,7 @@ impl<'a> Normaliser<'a> {
                 format!("the schema takes more than {MAX_CONJUNCTIONS} combinations of its parts; simplify it");
             return Err(self.too_large(self.document.root, reason));
         }
+        self.spend(0)?;
         let literals = self.conjs[conj.0 as usize].clone();
         let shape = match *literals {
             [only] => self.expand_literal(only)?,
@@ -353,6 +367,7 @@ impl<'a> Normaliser<'a> {
     }
 
     pub(super) fn intersection(&mut self, a: &Shape<'a>, b: &Shape<'a>) -> Result<Shape<'a>> {
+        self.spend(a.steps(b))?;
         let products = a.objects.len() * b.objects.len() + a.arrays.len() * b.arrays.len();
         let mut shape = if products > MAX_PRODUCTS { Shape::default() } else { a.intersect(b, self) };
         if a.objects.len() * b.objects.len() > 1 {
@@ -558,6 +573,7 @@ impl<'a> Normaliser<'a> {
         if a.width() * b.width() > MAX_PRODUCTS {
             return Ok(false);
         }
+        self.spend(a.steps(b))?;
         let both = a.intersect(b, self);
         Ok(self.shape_is_empty(&both))
     }
@@ -720,7 +736,7 @@ impl<'a> Normaliser<'a> {
 
     /// Does the scope mention this key?
     pub(super) fn mentions(&mut self, scope: Scope<'a>, name: &str) -> Result<bool> {
-        if names(scope).any(|known| known == name) {
+        if named(scope).is_some_and(|map| map.contains_key(name)) {
             return Ok(true);
         }
         for pattern in patterns(scope) {
@@ -746,13 +762,18 @@ impl<'a> Normaliser<'a> {
     }
 }
 
-/// Keys that a scope mentions by name.
-pub(super) fn names<'a>(scope: Scope<'a>) -> impl Iterator<Item = &'a str> {
+/// What a scope mentions by name.
+fn named(scope: Scope<'_>) -> Option<&Map<String, Value>> {
     let map = match scope {
         Scope::Schema(schema) => schema.get("properties"),
         Scope::Const(value) => Some(value),
     };
-    map.and_then(Value::as_object).into_iter().flat_map(|map| map.keys().map(String::as_str))
+    map.and_then(Value::as_object)
+}
+
+/// Keys that a scope mentions by name.
+pub(super) fn names<'a>(scope: Scope<'a>) -> impl Iterator<Item = &'a str> {
+    named(scope).into_iter().flat_map(|map| map.keys().map(String::as_str))
 }
 
 /// Patterns that a scope mentions.

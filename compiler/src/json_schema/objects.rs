@@ -10,6 +10,8 @@ use super::{PropertyOrder, SchemaError, Severity};
 use crate::grammar::ir::{Expr, TerminalId};
 use rustc_hash::FxHashMap;
 
+/// Steps of lowering that a letter of a declared key counts for.
+const STEPS_OF_LETTER: usize = 16;
 /// States of one object's automaton.
 const MAX_STATES: usize = 20_000;
 /// Patterns that apply to the keys of one object.
@@ -241,6 +243,8 @@ impl<'a> Emitter<'a> {
 
     /// The terminal of keys in any of `exprs` (decoded) that are none of `declared`.
     fn class_key(&mut self, exprs: Vec<Expr>, declared: &[&'a str]) -> Result<Option<TerminalId>> {
+        // Each letter is a state.
+        self.normaliser.spend(declared.iter().map(|name| name.len()).sum::<usize>().saturating_mul(STEPS_OF_LETTER))?;
         let all = exprs.iter().any(|expr| *expr == any_text());
         let expr = match declared {
             [] if all => string::any_string(Spelling::Plain),

@@ -184,6 +184,18 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// About how many steps an intersection takes.
+    pub(super) fn steps(&self, other: &Self) -> usize {
+        fn of<T>(a: &[T], b: &[T], size: impl Fn(&T) -> usize) -> usize {
+            let all = |sets: &[T]| sets.iter().map(&size).sum::<usize>();
+            8 * a.len() * b.len() + all(a) * b.len() + all(b) * a.len()
+        }
+        of(&self.numbers, &other.numbers, |n| n.finite.as_ref().map_or(0, Vec::len) + n.excluded.len())
+            + of(&self.strings, &other.strings, |s| s.finite.as_ref().map_or(0, Vec::len) + s.excluded.len())
+            + of(&self.arrays, &other.arrays, |a| a.prefix.len())
+            + of(&self.objects, &other.objects, |o| o.named.len() + o.additional.len() + o.patterns.len())
+    }
+
     /// Number of alternatives.
     pub(super) fn width(&self) -> usize {
         self.numbers.len() + self.strings.len() + self.arrays.len() + self.objects.len()

@@ -12,6 +12,7 @@ mod parse;
 mod tests;
 
 use regex_syntax::hir::ClassUnicode;
+use std::collections::VecDeque;
 
 use super::Reason;
 use super::string::any_char;
@@ -82,18 +83,18 @@ fn split(parts: &[Node]) -> Option<(Ends, Aheads, Expr)> {
         return None;
     }
     let ends = (head == 0, tail == 0);
-    let mut exprs: Vec<Expr> = body.iter().map(lower).collect();
+    let mut exprs: VecDeque<Expr> = body.iter().map(lower).collect();
     if ends.0 {
-        shorten(&mut exprs, |exprs| Some(exprs.remove(0)), |exprs, part| exprs.insert(0, part));
+        shorten(&mut exprs, VecDeque::pop_front, VecDeque::push_front);
     }
     if ends.1 {
-        shorten(&mut exprs, Vec::pop, Vec::push);
+        shorten(&mut exprs, VecDeque::pop_back, VecDeque::push_back);
     }
     let aheads = parts[..head].iter().filter_map(|part| match part {
         Node::Ahead(wanted, body) => Some((*wanted, (**body).clone())),
         _ => None,
     });
-    Some((ends, aheads.collect(), Expr::Cat(exprs)))
+    Some((ends, aheads.collect(), Expr::Cat(exprs.into())))
 }
 
 fn around((before, after): Ends, body: Expr) -> Expr {
@@ -123,8 +124,12 @@ fn anchored(node: Node) -> Node {
 }
 
 /// Take optional copies off the part at an end beyond which anything may come: any*·a{2,9} is any*·a{2}.
-fn shorten(exprs: &mut Vec<Expr>, pop: fn(&mut Vec<Expr>) -> Option<Expr>, push: fn(&mut Vec<Expr>, Expr)) {
-    while let Some(part) = (!exprs.is_empty()).then(|| pop(exprs)).flatten() {
+fn shorten(
+    exprs: &mut VecDeque<Expr>,
+    pop: fn(&mut VecDeque<Expr>) -> Option<Expr>,
+    push: fn(&mut VecDeque<Expr>, Expr),
+) {
+    while let Some(part) = pop(exprs) {
         match part {
             Expr::Repeat(_, 0, _) => {}
             Expr::Repeat(body, 1, _) => push(exprs, *body),
