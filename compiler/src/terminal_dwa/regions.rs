@@ -3,7 +3,7 @@
 //! The *region* of a lexer state is what can be reached from it without an emission. What a token does inside depends on the
 //! region alone, where it is at every byte in one state; what it does behind the byte with which it leaves is walked. A region is
 //! *closed* if its lexeme can always come back, or can only be ignored: strings and white space, which many
-//! grammars have in common. What was found of closed regions is kept beside the vocabulary.
+//! grammars have in common. What was found is kept beside the vocabulary.
 //!
 //! Two ways of leaving are alike, wherever in the region they begin, if the byte ends a lexeme which nothing can go on with
 //! in the same entry of the lexer ([`Way::Final`]), or if it comes after a lexeme with the same candidates
@@ -90,19 +90,29 @@ pub(super) struct Place {
     pub local: FxHashMap<u32, u32>,
 }
 
-/// Closed regions that were found. When there are many, they are found anew.
+/// Regions that were found: closed ones, and others, of which fewer are kept. When there are many, they are found anew.
 #[derive(Debug, Default)]
-pub(crate) struct Regions(Mutex<FxHashMap<Shape, Arc<Region>>>);
+pub(crate) struct Regions {
+    closed: Known,
+    open: Known,
+}
+
+type Known = Mutex<FxHashMap<Shape, Arc<Region>>>;
 
 impl Regions {
-    const MOST: usize = 64;
+    const MOST_CLOSED: usize = 64;
+    const MOST_OPEN: usize = 16;
 
-    fn get(&self, shape: Shape) -> Arc<Region> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn get(&self, shape: Shape, is_closed: bool) -> Arc<Region> {
+        let (known, most) = match is_closed {
+            true => (&self.closed, Self::MOST_CLOSED),
+            false => (&self.open, Self::MOST_OPEN),
+        };
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(region) = known.get(&shape) {
             return Arc::clone(region);
         }
-        if known.len() == Self::MOST {
+        if known.len() == most {
             known.clear();
         }
         let region = Arc::new(Region::new(shape.clone()));
@@ -119,8 +129,7 @@ impl Regions {
         let live = numbered(states.iter().map(|&x| lexer.live[x as usize]));
         let (byte_class, ways) = columns.shape(lexer, states.len());
         let shape = Shape { byte_class, ways: ways.into(), live };
-        let region = if is_closed { self.get(shape) } else { Arc::new(Region::new(shape)) };
-        Some(Place { region, states, local })
+        Some(Place { region: self.get(shape, is_closed), states, local })
     }
 }
 
