@@ -9,7 +9,9 @@
 
 use super::counters::top_of;
 use super::groups::GroupedDfa;
-use super::watched::{Ended, Goes, NONE, Raw, Step, TerminalFacts, WatchedError, WatchedLexer, propagate, sources};
+use super::propagate::{propagate, sources};
+use super::raw::{Ended, Goes, Raw, Step};
+use super::watched::{NONE, TerminalFacts, WatchedError, WatchedLexer};
 use super::{chain_of, is_far};
 use crate::bits;
 use crate::grammar::relation::Relation;

@@ -1,0 +1,31 @@
+//! Sets that edges of a graph hand on.
+
+use crate::bits;
+use crate::grammar::relation::Relation;
+
+/// Least sets that contain `sets` and, along every edge (from, to), what the target's set contains.
+pub(super) fn propagate(mut sets: bits::Matrix, edges: &[(u32, u32)]) -> bits::Matrix {
+    let sources = sources(sets.len(), edges);
+    // Those that many lead to first, so that what they have is passed on once; then the last ones.
+    let mut queue: Vec<u32> = (0..sets.len() as u32).collect();
+    queue.sort_by_key(|&x| sources.row(x as usize).len());
+    let mut queued = vec![true; sets.len()];
+    while let Some(to) = queue.pop() {
+        queued[to as usize] = false;
+        if bits::is_empty(&sets[to as usize]) {
+            continue;
+        }
+        for &from in sources.row(to as usize) {
+            if sets.unite(from as usize, to as usize) && !std::mem::replace(&mut queued[from as usize], true) {
+                queue.push(from);
+            }
+        }
+    }
+    sets
+}
+
+/// The sources of edges (from, to) by target.
+pub(super) fn sources(len: usize, edges: &[(u32, u32)]) -> Relation {
+    let backwards: Vec<(u32, u32)> = edges.iter().map(|&(from, to)| (to, from)).collect();
+    Relation::from_pairs(len, &backwards)
+}
