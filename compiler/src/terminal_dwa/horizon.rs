@@ -66,11 +66,6 @@ impl Horizons {
         }
     }
 
-    /// Number of horizons for which two states are of one class.
-    pub fn agreement(&self, x: u32, y: u32) -> usize {
-        self.states.iter().take_while(|class| class[x as usize] == class[y as usize]).count()
-    }
-
     /// Class of a state.
     pub fn state(&self, level: usize, x: u32) -> u32 {
         self.states[level][x as usize]

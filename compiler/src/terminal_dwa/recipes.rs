@@ -80,6 +80,8 @@ struct Base {
     bytes: ByteSet,
     /// What is done under each byte class, as [`Builder::does`] says; `NONE` where its partitions cover nothing.
     does: OnceCell<Vec<u32>>,
+    /// The same as far as tokens of some lengths can show, by [`LENGTHS`].
+    does_mostly: OnceCell<[Vec<u32>; LENGTHS.len()]>,
     /// Partition of each group.
     groups: Vec<(u32, u32)>,
     /// Tokens in them.
@@ -125,6 +127,9 @@ pub(crate) struct Builder {
     /// What [`Builder::shared_with_starts`] said of an entry and class, from a state of a group, between lexemes or not.
     shared: FxHashMap<(u32, usize, u32, bool), Option<Parts>>,
 }
+
+/// Bytes after the first, of tokens by which states of a region are held to be alike.
+const LENGTHS: [u32; 3] = [4, 16, 64];
 
 /// Changes, each with the group of the start from which tokens go on as after it.
 type Parts = SmallVec<[(u32, u32); 2]>;
@@ -344,7 +349,7 @@ impl Builder {
         }
         let mut recipe = Recipe::default();
         match self.place(x) {
-            Some(place) => self.in_region(place, x, &rest, &mut groups, &mut recipe),
+            Some(place) => self.in_region(place, x, &own_classes, &rest, &mut groups, &mut recipe),
             None => match self.best_base(x, &own_classes) {
                 Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
                 None => self.on_its_own(x, &rest, &mut groups, &mut recipe),
@@ -397,10 +402,11 @@ impl Builder {
         let mut does = vec![NONE; self.classes.len()];
         let mut tokens = vec![0; self.classes.len()];
         for &class in own_classes {
-            (does[class], tokens[class]) = (self.does(x, class), self.classes[class].tokens);
+            (does[class], tokens[class]) =
+                (self.does(x, class, self.classes[class].height), self.classes[class].tokens);
         }
         let agreement = |base: &Base| -> u32 {
-            let theirs = base.does.get_or_init(|| self.does_of(base));
+            let theirs = base.does.get_or_init(|| self.does_of(base, |class| self.classes[class].height));
             let classes = theirs.iter().zip(&does).zip(&tokens);
             classes.map(|((theirs, mine), tokens)| if theirs == mine { *tokens } else { 0 }).sum()
         };
@@ -415,16 +421,17 @@ impl Builder {
         Some(best.0)
     }
 
-    /// What a state does under a byte class: the number is the same where no token tells it apart.
-    fn does(&self, x: u32, class: usize) -> u32 {
+    /// What a state does under a byte class: the number is the same where no token with so many more bytes tells it apart.
+    fn does(&self, x: u32, class: usize, height: u32) -> u32 {
         let entry = self.walker.lexer.steps[x as usize * self.walker.lexer.classes + class];
-        self.walker.horizons().entry(self.classes[class].height, entry)
+        self.walker.horizons().entry(height, entry)
     }
 
     /// The same of a base, by byte class.
-    fn does_of(&self, base: &Base) -> Vec<u32> {
+    fn does_of(&self, base: &Base, height: impl Fn(usize) -> u32) -> Vec<u32> {
         let covers = |class: usize| meets(&base.bytes, &self.classes[class].bytes);
-        (0..self.classes.len()).map(|class| if covers(class) { self.does(base.x, class) } else { NONE }).collect()
+        let does = |class| if covers(class) { self.does(base.x, class, height(class)) } else { NONE };
+        (0..self.classes.len()).map(does).collect()
     }
 
     fn differ_from(&mut self, base: usize, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
@@ -432,8 +439,10 @@ impl Builder {
         let from = self.bases[base].from;
         let (y, bytes) = (self.bases[base].x, self.bases[base].bytes);
         let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
-        let does = self.bases[base].does.get_or_init(|| self.does_of(&self.bases[base]));
-        let same: Vec<bool> = does.iter().enumerate().map(|(class, does)| *does == self.does(x, class)).collect();
+        let height = |class: usize| self.classes[class].height;
+        let does = self.bases[base].does.get_or_init(|| self.does_of(&self.bases[base], height));
+        let same: Vec<bool> =
+            does.iter().enumerate().map(|(class, does)| *does == self.does(x, class, height(class))).collect();
         for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
             let own = |lo, hi, classes: Classes| {
                 recipe.own.push(Difference { lo, hi, classes });
@@ -473,19 +482,14 @@ impl Builder {
         &mut self,
         (place, local): (usize, u32),
         x: u32,
+        own_classes: &[usize],
         rest: &ByteSet,
         groups: &mut Groups,
         recipe: &mut Recipe,
     ) {
         let (from, trie) = (self.from(x), Arc::clone(&self.walker.trie));
         let Place { region, local: members, .. } = &*Arc::clone(&self.places[place]);
-        // That which does the same for the longest texts; of several the latest. In white space few tokens differ anyway.
-        let bases = self.bases.iter().enumerate().filter(|(_, base)| base.from == from);
-        let inside = bases.filter_map(|(i, base)| Some((i, *members.get(&base.x)?)));
-        let agreeing = inside.map(|(i, other)| (region.agreement(&trie, local, other), i, other));
-        if let Some((_, base, other)) =
-            agreeing.max().filter(|(agreement, ..)| *agreement > 0 || from == From::Boundary)
-        {
+        if let Some((base, other)) = self.nearest(x, from, members, own_classes) {
             let differences = region.differences(&trie, local, other);
             let bytes = self.bases[base].bytes;
             let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
@@ -509,6 +513,30 @@ impl Builder {
         }
         let own = self.all_events(place, from, local, rest);
         self.keep(x, own, rest, groups, recipe);
+    }
+
+    /// The base in a region that does most like `x`, if it does the same for half of the shortest tokens: of white space few
+    /// differ anyway. And which state of the region it is.
+    fn nearest(
+        &self,
+        x: u32,
+        from: From,
+        members: &FxHashMap<u32, u32>,
+        own_classes: &[usize],
+    ) -> Option<(usize, u32)> {
+        let mine = LENGTHS.map(|length| -> Vec<u32> { own_classes.iter().map(|&c| self.does(x, c, length)).collect() });
+        let tokens: Vec<u32> = own_classes.iter().map(|&class| self.classes[class].tokens).collect();
+        let agreement = |base: &Base| -> [u32; LENGTHS.len()] {
+            let theirs = base.does_mostly.get_or_init(|| LENGTHS.map(|length| self.does_of(base, |_| length)));
+            std::array::from_fn(|i| {
+                let classes = own_classes.iter().zip(&mine[i]).zip(&tokens);
+                classes.map(|((&class, mine), tokens)| if theirs[i][class] == *mine { *tokens } else { 0 }).sum()
+            })
+        };
+        let bases = self.bases.iter().enumerate().filter(|(_, base)| base.from == from);
+        let inside = bases.filter_map(|(i, base)| Some((agreement(base), i, *members.get(&base.x)?)));
+        let (agreement, base, other) = inside.max_by_key(|(agreement, i, _)| (agreement.iter().sum::<u32>(), *i))?;
+        (agreement[0] >= tokens.iter().sum::<u32>() / 2 || from == From::Boundary).then_some((base, other))
     }
 
     /// What all tokens with certain first bytes do from a state of a region.
@@ -588,7 +616,15 @@ impl Builder {
         let partitions = segments.into_iter().map(|(emit, segments)| (emit, self.partition(segments.0, *bytes)));
         let of_groups: Vec<(u32, u32)> = partitions.collect();
         let from = self.from(x);
-        self.bases.push(Base { x, from, bytes: *bytes, does: OnceCell::new(), groups: of_groups, tokens });
+        self.bases.push(Base {
+            x,
+            from,
+            bytes: *bytes,
+            does: OnceCell::new(),
+            does_mostly: OnceCell::new(),
+            groups: of_groups,
+            tokens,
+        });
         self.build_on(self.bases.len() - 1, bytes, groups);
     }
 }

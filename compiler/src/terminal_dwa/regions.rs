@@ -281,11 +281,6 @@ impl Region {
         })
     }
 
-    /// For how many horizons two states do the same.
-    pub fn agreement(&self, trie: &Trie, state: u32, other: u32) -> usize {
-        self.horizons(trie).agreement(state, other)
-    }
-
     /// How what tokens do from `state` differs from what they do from `base`.
     pub fn differences(&self, trie: &Trie, state: u32, base: u32) -> Arc<Differences> {
         let lock = || self.differences.lock().unwrap_or_else(PoisonError::into_inner);
