@@ -56,7 +56,12 @@ pub(crate) fn differ_at_most(a: &[u32], b: &[u32], most: u32) -> bool {
 
 /// Where two rows of numbers differ.
 pub(crate) fn differing(a: &[u32], b: &[u32]) -> Places {
-    (0..).zip(a.iter().zip(b)).filter(|(_, (a, b))| a != b).map(|(at, _)| at).collect()
+    let mut places = Places::new();
+    for (start, (a, b)) in (0..).step_by(8).zip(a.chunks(8).zip(b.chunks(8))).filter(|(_, (a, b))| a != b) {
+        let at = (start..).zip(a.iter().zip(b)).filter(|(_, (a, b))| a != b).map(|(at, _)| at);
+        at.for_each(|at| places.push(at));
+    }
+    places
 }
 
 /// Members, ascending.
@@ -103,12 +108,14 @@ impl Matrix {
 
     /// Unite a set with another one of this matrix; whether it grew.
     pub(crate) fn unite(&mut self, into: usize, from: usize) -> bool {
-        if into == from {
-            return false;
+        let (into, from) = (into * self.width, from * self.width);
+        let mut grew = 0;
+        for i in 0..self.width {
+            let more = self.words[from + i];
+            grew |= more & !self.words[into + i];
+            self.words[into + i] |= more;
         }
-        let (low, high) = self.words.split_at_mut(into.max(from) * self.width);
-        let (low, high) = (&mut low[into.min(from) * self.width..][..self.width], &mut high[..self.width]);
-        if into < from { unite(low, high) } else { unite(high, low) }
+        grew != 0
     }
 }
 

@@ -16,8 +16,17 @@ pub struct Relation {
 impl Relation {
     /// The relation holding `pairs`; a row keeps the order of its pairs.
     pub fn from_pairs(len: usize, pairs: &[(u32, u32)]) -> Self {
+        Self::of(len, pairs.iter().copied())
+    }
+
+    /// The same the other way round: for each target the sources of `pairs`.
+    pub fn sources(len: usize, pairs: &[(u32, u32)]) -> Self {
+        Self::of(len, pairs.iter().map(|&(from, to)| (to, from)))
+    }
+
+    fn of(len: usize, pairs: impl ExactSizeIterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0u32; len + 1];
-        for &(from, _) in pairs {
+        for (from, _) in pairs.clone() {
             starts[from as usize + 1] += 1;
         }
         for i in 0..len {
@@ -25,7 +34,7 @@ impl Relation {
         }
         let mut next = starts.clone();
         let mut targets = vec![0; pairs.len()];
-        for &(from, to) in pairs {
+        for (from, to) in pairs {
             targets[next[from as usize] as usize] = to;
             next[from as usize] += 1;
         }

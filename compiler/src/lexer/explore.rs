@@ -80,30 +80,33 @@ impl<'a> Raw<'a> {
             let known = |t: u32| bits::has(&facts.usable, t) || bits::has(&facts.ignored, t);
             terminals.iter().filter(|&&t| known(t)).for_each(|&t| bits::insert(&mut cand_sets[set], t));
         }
+        let count = dfa.state_count();
+        // Nearly always, there are few more than those of the DFA.
+        let (mut steps, mut starts) = (Vec::with_capacity(count), Vec::with_capacity(count + 1));
+        steps.push(Step { main: Goes::Dead, shorts: SmallVec::new(), may_end: false });
+        starts.push(0);
         let mut raw = Raw {
             dfa,
             facts,
             width,
-            states: Vec::new(),
+            states: Vec::with_capacity(count),
             ids: FxHashMap::default(),
-            plain: vec![NONE; dfa.state_count()],
-            met: Vec::new(),
+            plain: vec![NONE; count],
+            met: Vec::with_capacity(count),
             watchers: Watchers::default(),
-            steps: vec![Step { main: Goes::Dead, shorts: SmallVec::new(), may_end: false }],
+            steps,
             rows: Vec::new(),
-            row_of: Vec::new(),
-            own: Vec::new(),
-            own_start: vec![0],
-            inside: Vec::new(),
-            inside_start: vec![0],
-            ends_of: Vec::new(),
+            row_of: Vec::with_capacity(count),
+            own: Vec::with_capacity(2 * count),
+            own_start: starts.clone(),
+            inside: Vec::with_capacity(2 * count),
+            inside_start: starts,
+            ends_of: Vec::with_capacity(count),
             ends: Vec::new(),
             ends_ids: FxHashMap::default(),
             cand_sets,
             unwatched: bits::Matrix::default(),
-            is_final: (0..dfa.state_count())
-                .map(|q| dfa.row(q as u32).iter().fold(DEAD, |a, to| a & to) == DEAD)
-                .collect(),
+            is_final: (0..count).map(|q| dfa.row(q as u32).iter().fold(DEAD, |a, to| a & to) == DEAD).collect(),
             ended: Vec::new(),
             arrivals: FxHashMap::default(),
             moves: Moves::default(),
@@ -151,13 +154,16 @@ impl<'a> Raw<'a> {
         for q in 0..self.dfa.state_count() as u32 {
             own.push(self.cand(q));
             let mut last = DEAD;
-            for &to in self.dfa.row(q) {
-                if to == last || to == DEAD {
+            for few in self.dfa.row(q).chunks(8) {
+                // Mostly, a state leads to one place or nowhere.
+                if few.iter().fold(0, |different, &to| different | (to ^ last)) == 0 {
                     continue;
                 }
-                last = to;
-                if std::mem::replace(&mut seen_by[to as usize], q) != q {
-                    edges.push((q, to));
+                for &to in few {
+                    if to != last && to != DEAD && std::mem::replace(&mut seen_by[to as usize], q) != q {
+                        edges.push((q, to));
+                    }
+                    last = to;
                 }
             }
             edges.extend(self.dfa.moves.ends(q).map(|to| (q, to)));

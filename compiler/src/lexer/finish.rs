@@ -12,8 +12,9 @@ impl Raw<'_> {
     /// The lexer with what `live` leaves alive, states renumbered in breadth-first order. `ended` has the candidates of
     /// lexemes that end at once. What is a trap is not emitted either: nothing could come after it.
     pub(super) fn finish(self, live: &bits::Matrix, ended: &[Vec<u64>]) -> WatchedLexer {
+        let count = self.states.len();
         let mut finish = Finish {
-            number: vec![NONE; self.states.len()],
+            number: vec![NONE; count],
             order: VecDeque::from([0]),
             count: 1,
             pool: bits::Pool::new(self.width),
@@ -21,23 +22,23 @@ impl Raw<'_> {
             emission_ids: FxHashMap::default(),
             emissions: FxHashMap::default(),
             entry_ids: FxHashMap::from_iter([(Entry::new(), DEAD_ENTRY)]),
-            plain: vec![NONE; self.states.len()],
+            plain: vec![NONE; count],
             entry_of: vec![NONE; self.steps.len()],
             out: WatchedLexer {
                 byte_class: self.dfa.byte_class,
                 classes: self.dfa.class_count,
                 symbols: self.dfa.symbols,
-                steps: Vec::with_capacity(self.states.len() * self.dfa.class_count),
+                steps: Vec::with_capacity(count * self.dfa.class_count),
                 entries: vec![Entry::new()],
-                cand: Vec::new(),
-                cand_emissions: Vec::new(),
+                cand: Vec::with_capacity(count),
+                cand_emissions: Vec::with_capacity(count),
                 starts: vec![NONE; self.dfa.starts.len()],
-                group: Vec::new(),
-                live: Vec::new(),
+                group: Vec::with_capacity(count),
+                live: Vec::with_capacity(count),
                 sets: TermSets::default(),
                 emissions: Vec::new(),
                 watched_states: 0,
-                watched: Vec::new(),
+                watched: Vec::with_capacity(count),
                 chains: self.dfa.chains.iter().map(|chain| chain.length).collect(),
                 moves: Moves::default(),
             },
@@ -48,15 +49,18 @@ impl Raw<'_> {
         finish.number[0] = 0;
         finish.entry_of[DEAD_STEP as usize] = DEAD_ENTRY;
         // What each state emits; and by that, and the list or the group, the entries of ends, and emissions.
-        let mut emitted_of: Vec<u32> = Vec::new();
+        let mut emitted_of: Vec<u32> = Vec::with_capacity(count);
         let mut ends_of: FxHashMap<(u32, u32), Box<[u32]>> = FxHashMap::default();
         let mut emissions_of: FxHashMap<(u32, u32), SmallVec<[u32; 1]>> = FxHashMap::default();
         while let Some(x) = finish.order.pop_front() {
             crate::control::check();
             let number = finish.number[x as usize];
-            let emitted = finish.emitted(x);
             let row = self.row_of[x as usize];
             let model = finish.number[row.state as usize];
+            let is_alike = model < number
+                && live[x as usize] == live[row.state as usize]
+                && self.cand_of(x) == self.cand_of(row.state);
+            let emitted = if is_alike { emitted_of[model as usize] } else { finish.emitted(x) };
             let steps = finish.out.steps.len();
             if model < number && emitted_of[model as usize] == emitted {
                 let model = model as usize * self.dfa.class_count;
@@ -84,12 +88,13 @@ impl Raw<'_> {
                     self.next_groups(finish.pool.get(emitted), group).into_iter().filter(|(ignored, _)| !ignored);
                 groups.map(|(ignored, group)| finish.emission(emitted, ignored, group)).collect()
             });
-            let pending = match self.is_start(x) {
-                true => NONE,
-                false => {
-                    let pending = finish.pool.intern(&live[x as usize]);
-                    finish.set(pending)
-                }
+            let pending = if self.is_start(x) {
+                NONE
+            } else if is_alike && !self.is_start(row.state) {
+                finish.out.live[model as usize]
+            } else {
+                let pending = finish.pool.intern(&live[x as usize]);
+                finish.set(pending)
             };
             let out = &mut finish.out;
             out.cand.push(cand);

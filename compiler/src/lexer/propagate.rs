@@ -5,10 +5,9 @@ use crate::grammar::relation::Relation;
 
 /// Least sets that contain `sets` and, along every edge (from, to), what the target's set contains.
 pub(super) fn propagate(mut sets: bits::Matrix, edges: &[(u32, u32)]) -> bits::Matrix {
-    let sources = sources(sets.len(), edges);
-    // Those that many lead to first, so that what they have is passed on once; then the last ones.
+    let sources = Relation::sources(sets.len(), edges);
+    // The last ones first: states are numbered as texts meet them, so most edges lead on.
     let mut queue: Vec<u32> = (0..sets.len() as u32).collect();
-    queue.sort_by_key(|&x| sources.row(x as usize).len());
     let mut queued = vec![true; sets.len()];
     while let Some(to) = queue.pop() {
         queued[to as usize] = false;
@@ -22,10 +21,4 @@ pub(super) fn propagate(mut sets: bits::Matrix, edges: &[(u32, u32)]) -> bits::M
         }
     }
     sets
-}
-
-/// The sources of edges (from, to) by target.
-pub(super) fn sources(len: usize, edges: &[(u32, u32)]) -> Relation {
-    let backwards: Vec<(u32, u32)> = edges.iter().map(|&(from, to)| (to, from)).collect();
-    Relation::from_pairs(len, &backwards)
 }

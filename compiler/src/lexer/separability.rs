@@ -9,7 +9,7 @@
 
 use super::counters::top_of;
 use super::groups::GroupedDfa;
-use super::propagate::{propagate, sources};
+use super::propagate::propagate;
 use super::raw::{Ended, Goes, Raw, Step};
 use super::watched::{NONE, TerminalFacts, WatchedError, WatchedLexer};
 use super::{chain_of, is_far};
@@ -415,7 +415,7 @@ impl<'a> Analysis<'a> {
                 continue;
             }
             let good: Vec<u32> = good.into_iter().flat_map(|ending| &ending.nodes).copied().collect();
-            let sources = backwards.get_or_insert_with(|| sources(self.nodes, &self.inside));
+            let sources = backwards.get_or_insert_with(|| Relation::sources(self.nodes, &self.inside));
             let fine = reaching(sources, good.clone(), |_, _| true);
             if !self.leaves.is_empty() {
                 let least = reaching(sources, good, |from, to| !self.enters(from, to));
@@ -455,8 +455,17 @@ impl<'a> Analysis<'a> {
             let mut follow = if ignored { facts.usable.clone() } else { facts.follow[t as usize].clone() };
             bits::remove(&mut follow, end);
             let endings = &self.endings[t as usize];
-            let misses = |found: &[u64]| follow.iter().zip(found).any(|(f, s)| f & !s != 0);
-            if endings.iter().all(|ending| !misses(&self.separable(t, &ending.slots))) {
+            // In contextual mode an ignored lexeme is followed by what its own group knows.
+            let known = |group: u32| {
+                let in_context = ignored && self.raw.dfa.starts.len() > 1;
+                in_context.then(|| self.raw.live_at(self.raw.dfa.starts[group as usize]))
+            };
+            let misses = |Ending { slots, .. }: &Ending| {
+                let known = slots.first().and_then(|slot| known(slot.1));
+                let possible = (0..).zip(&follow).map(|(i, word)| word & known.map_or(u64::MAX, |known| known[i]));
+                possible.zip(self.separable(t, slots)).any(|(possible, found)| possible & !found != 0)
+            };
+            if !endings.iter().any(misses) {
                 continue;
             }
             let mut reach = bits::Matrix::new(self.raw.width, self.nodes);
@@ -470,11 +479,9 @@ impl<'a> Analysis<'a> {
                 if !bits::has(&self.live[x as usize], t) || self.raw.is_start(x) {
                     continue;
                 }
-                // In contextual mode an ignored lexeme is followed by what its own group knows.
-                let known = self.raw.dfa.starts[self.raw.group_of(x) as usize];
+                let known = known(self.raw.group_of(x));
                 for follower in bits::iter(&follow) {
-                    let possible =
-                        !ignored || self.raw.dfa.starts.len() == 1 || bits::has(self.raw.live_at(known), follower);
+                    let possible = known.is_none_or(|known| bits::has(known, follower));
                     if possible && !bits::has(&reach[x as usize], follower) && !bits::has(&reported, follower) {
                         bits::insert(&mut reported, follower);
                         reports.push(Report { text: self.raw.text(x), terminal: t, follower });
