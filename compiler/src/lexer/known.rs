@@ -131,3 +131,24 @@ impl KnownPatterns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_not_used_again_when_it_starts_anew() {
+        let known = KnownPatterns::default();
+        let expr = |byte: u8| Expr::Bytes(vec![byte]);
+        let numbers = [expr(1), expr(2), expr(1)].map(|expr| known.number(&expr));
+        assert_eq!((numbers[0], numbers[0] == numbers[1]), (numbers[2], false));
+        // What is too large is not kept, and the rest as long as there is room.
+        known.keep(KnownPatterns::MOST, |_| panic!("kept"));
+        (0..15).for_each(|_| known.keep(KnownPatterns::MOST / 16, |_| ()));
+        assert_eq!(known.number(&expr(1)), numbers[0]);
+        (0..2).for_each(|_| known.keep(KnownPatterns::MOST / 16, |_| ()));
+        let anew = known.number(&expr(1));
+        assert!(!numbers.contains(&anew));
+        assert_eq!(known.number(&expr(1)), anew);
+    }
+}

@@ -9,6 +9,9 @@
 //! 4. `components`: all this happens for terminals together that may begin alike, once for each set of them;
 //! 5. `words`: what are no patterns but words joins them as a trie, without passing through the other stages.
 //!
+//! Which is which is found out once for all lexers of a grammar (`terminals`), and what its patterns have in common with those
+//! of other grammars, once for all (`known`).
+//!
 //! What holds of every [`LexerDfa`]:
 //!
 //! 1. State 0 is the start of a lexeme; no transition leads to it and it is merged with nothing, so "at the start" and
