@@ -57,9 +57,9 @@ pub(crate) fn differ_at_most(a: &[u32], b: &[u32], most: u32) -> bool {
 /// Where two rows of numbers differ.
 pub(crate) fn differing(a: &[u32], b: &[u32]) -> Places {
     let mut places = Places::new();
-    for (start, (a, b)) in (0..).step_by(8).zip(a.chunks(8).zip(b.chunks(8))).filter(|(_, (a, b))| a != b) {
-        let at = (start..).zip(a.iter().zip(b)).filter(|(_, (a, b))| a != b).map(|(at, _)| at);
-        at.for_each(|at| places.push(at));
+    for (start, (a, b)) in (0..).step_by(8).zip(a.chunks(8).zip(b.chunks(8))) {
+        let bits = (0..).zip(a.iter().zip(b)).map(|(at, (a, b))| u64::from(a != b) << at);
+        iter(&[bits.sum()]).for_each(|at| places.push(start + at));
     }
     places
 }
@@ -163,5 +163,39 @@ impl Pool {
 
     pub(crate) fn into_words(self) -> Vec<u64> {
         self.sets
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_differ_where_their_numbers_do() {
+        let row: Vec<u32> = (0..45).collect();
+        let changed = |places: &[u32]| {
+            let mut other = row.clone();
+            places.iter().for_each(|&at| other[at as usize] += 100);
+            other
+        };
+        for places in [&[][..], &[0], &[7, 8], &[15, 16, 31, 32], &[0, 43, 44], &[1, 2, 3, 4, 5, 6, 9, 20, 40, 44]] {
+            let (other, count) = (changed(places), places.len() as u32);
+            assert_eq!(differing(&row, &other)[..], *places);
+            assert!(differ_at_most(&row, &other, count));
+            assert!(count == 0 || !differ_at_most(&row, &other, count - 1));
+        }
+    }
+
+    #[test]
+    fn sets_of_a_matrix_are_united() {
+        let mut sets = Matrix::new(2, 3);
+        insert(&mut sets[0], 3);
+        insert(&mut sets[2], 3);
+        insert(&mut sets[2], 70);
+        assert_eq!(
+            (sets.unite(0, 2), sets.unite(0, 2), sets.unite(0, 0), sets.unite(1, 0)),
+            (true, false, false, true)
+        );
+        assert_eq!(iter(&sets[1]).collect::<Vec<_>>(), [3, 70]);
     }
 }
