@@ -3,7 +3,7 @@
 use super::ir::{Expr, Grammar, LexerMode, Symbol};
 /// Write `grammar` as canonical JSON.
 pub fn to_json(grammar: &Grammar) -> String {
-    let mut out = Writer(String::with_capacity(1 << 14));
+    let mut out = Writer(Vec::with_capacity(1 << 15));
     let lexer = match grammar.lexer {
         LexerMode::Basic => "basic",
         LexerMode::Contextual => "contextual",
@@ -35,22 +35,26 @@ pub fn to_json(grammar: &Grammar) -> String {
         out.raw("],\"name\":").text(&p.name).raw("}");
     });
     out.raw("]}");
-    out.0
+    String::from_utf8(out.0).expect("it is made of texts")
 }
 
-struct Writer(String);
+struct Writer(Vec<u8>);
 
 impl Writer {
     fn raw(&mut self, text: &str) -> &mut Self {
-        self.0.push_str(text);
+        self.0.extend_from_slice(text.as_bytes());
         self
     }
 
     /// Digit by digit: there are thousands of small numbers, for which formatting takes several times as long.
     fn number(&mut self, number: u32) -> &mut Self {
-        let power = 10u32.pow(number.checked_ilog10().unwrap_or(0));
-        let digit = |power| char::from(b'0' + (number / power % 10) as u8);
-        self.0.extend(std::iter::successors(Some(power), |&power| (power >= 10).then_some(power / 10)).map(digit));
+        let (mut digits, mut first, mut rest) = ([0; 10], 10, number);
+        while rest > 0 || first == 10 {
+            first -= 1;
+            digits[first] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        self.0.extend_from_slice(&digits[first..]);
         self
     }
 

@@ -1,7 +1,7 @@
 //! How much lowering one document may take.
 //!
 //! Steps are counted, not seconds: what is refused, and what stays undecided, is the same on any machine. A step is something
-//! like one part of a set or of a derivative, so that all of them take about a second.
+//! like one part of a set or of a derivative, so that all of them take a second or two.
 
 /// Steps that are left for one document.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(super) struct Effort(u64);
 
 /// For one document, and of these for one question about a language.
 pub(super) const ALL: u64 = 16_000_000;
-const ONE: u64 = 300_000;
+const ONE: u64 = 1_500_000;
 
 impl Default for Effort {
     fn default() -> Self {

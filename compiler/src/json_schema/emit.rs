@@ -34,6 +34,8 @@ pub(super) struct Emitter<'a> {
     terminals: FxHashMap<Arc<Expr>, TerminalId>,
     punctuation: FxHashMap<&'static str, TerminalId>,
     keys: FxHashMap<&'a str, TerminalId>,
+    /// Any key but certain ones.
+    pub(super) other_keys: FxHashMap<Vec<&'a str>, TerminalId>,
     strings: FxHashMap<Vec<StringSet<'a>>, Option<TerminalId>>,
     number_sets: FxHashMap<Vec<NumberSet>, Option<TerminalId>>,
     symbols: FxHashMap<Conj, Option<Symbol>>,
@@ -61,6 +63,7 @@ pub(super) fn lower<'a>(document: Document<'a>, options: &'a Options) -> Result<
         terminals: FxHashMap::default(),
         punctuation: FxHashMap::default(),
         keys: FxHashMap::default(),
+        other_keys: FxHashMap::default(),
         strings: FxHashMap::default(),
         number_sets: FxHashMap::default(),
         symbols: FxHashMap::default(),

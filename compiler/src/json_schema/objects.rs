@@ -243,9 +243,12 @@ impl<'a> Emitter<'a> {
 
     /// The terminal of keys in any of `exprs` (decoded) that are none of `declared`.
     fn class_key(&mut self, exprs: Vec<Expr>, declared: &[&'a str]) -> Result<Option<TerminalId>> {
+        let all = exprs.iter().any(|expr| *expr == any_text());
+        if let Some(&known) = self.other_keys.get(declared).filter(|_| all) {
+            return Ok(Some(known));
+        }
         // Each letter is a state.
         self.normaliser.spend(declared.iter().map(|name| name.len()).sum::<usize>().saturating_mul(STEPS_OF_LETTER))?;
-        let all = exprs.iter().any(|expr| *expr == any_text());
         let expr = match declared {
             [] if all => string::any_string(Spelling::Plain),
             declared if all => string::any_string_except(declared, Spelling::Plain),
@@ -258,7 +261,11 @@ impl<'a> Emitter<'a> {
                 self.spelled(&decoded)?
             }
         };
-        Ok(Some(self.terminal("key", expr)))
+        let key = self.terminal("key", expr);
+        if all {
+            self.other_keys.insert(declared.to_vec(), key);
+        }
+        Ok(Some(key))
     }
 
     fn nothing(&mut self, parts: &[Expr]) -> bool {

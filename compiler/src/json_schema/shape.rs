@@ -188,7 +188,8 @@ impl<'a> Shape<'a> {
     pub(super) fn steps(&self, other: &Self) -> usize {
         fn of<T>(a: &[T], b: &[T], size: impl Fn(&T) -> usize) -> usize {
             let all = |sets: &[T]| sets.iter().map(&size).sum::<usize>();
-            8 * a.len() * b.len() + all(a) * b.len() + all(b) * a.len()
+            // To copy a part is nothing beside making a set.
+            2 * a.len() * b.len() + (all(a) * b.len() + all(b) * a.len()) / 4
         }
         of(&self.numbers, &other.numbers, |n| n.finite.as_ref().map_or(0, Vec::len) + n.excluded.len())
             + of(&self.strings, &other.strings, |s| s.finite.as_ref().map_or(0, Vec::len) + s.excluded.len())

@@ -77,25 +77,20 @@ pub fn any_string_except(words: &[&str], spelling: Spelling) -> Expr {
     let state = |(is_word, children): &(bool, Vec<(char, u32)>)| {
         let mut edges = Vec::with_capacity(children.len() + 3);
         edges.extend(children.iter().map(|&(c, to)| (letter(c, spelling), to)));
-        let codes: Vec<u32> = children.iter().map(|&(c, _)| c as u32).collect();
+        let is_escaped = |&(c, _): &(char, u32)| ESCAPED.iter().any(|&(lo, hi)| (lo..=hi).contains(&(c as u32)));
         // What leaves the trie is cut so that most states have the same labels for most of it, and so share its automata.
-        let mut leave = |area: &[(u32, u32)]| {
-            let rest = without(area, &codes);
-            edges.extend((!rest.is_empty()).then(|| (class(&rest, spelling), LEFT)));
-        };
+        let rest = |area: &[(u32, u32)]| without(area, children.iter().map(|child| child.0 as u32));
         match spelling {
-            Spelling::Any => leave(&[(0, 0x7F)]),
+            Spelling::Any => edges.push((Expr::JsonClass(rest(&[(0, 0x7F)])), LEFT)),
             Spelling::Plain => {
-                leave(&RAW);
-                if codes.iter().any(|&code| ESCAPED.iter().any(|&(lo, hi)| (lo..=hi).contains(&code))) {
-                    leave(&ESCAPED);
-                } else {
-                    edges.push((bytes("\\"), ESCAPE));
-                }
+                edges.push((Expr::Class(rest(&RAW)), LEFT));
+                edges.push(match children.iter().any(is_escaped) {
+                    true => (class(&rest(&ESCAPED), spelling), LEFT),
+                    false => (bytes("\\"), ESCAPE),
+                });
             }
         }
-        let rest = without(&BEYOND_ASCII, &codes);
-        edges.push((Expr::JsonClass(rest), LEFT));
+        edges.push((Expr::JsonClass(rest(&BEYOND_ASCII)), LEFT));
         GraphState { accepting: !is_word, edges }
     };
     let mut states: Vec<GraphState> = trie.iter().map(state).collect();
@@ -116,11 +111,11 @@ fn letter(c: char, spelling: Spelling) -> Expr {
 }
 
 /// `ranges` without the sorted `codes`.
-fn without(ranges: &[(u32, u32)], codes: &[u32]) -> Ranges {
+fn without(ranges: &[(u32, u32)], codes: impl ExactSizeIterator<Item = u32> + Clone) -> Ranges {
     let mut out = Vec::with_capacity(ranges.len() + codes.len());
     for &(lo, hi) in ranges {
         let mut from = lo;
-        for &code in codes.iter().filter(|&code| (lo..=hi).contains(code)) {
+        for code in codes.clone().filter(|code| (lo..=hi).contains(code)) {
             out.extend((from < code).then(|| (from, code - 1)));
             from = code + 1;
         }
