@@ -11,6 +11,7 @@ import pytest
 from maskbench import accepts, byte_vocab
 
 import glrgrid as gg
+from glrgrid.data import default_tokenizer_path
 from glrgrid.grammar import GrammarWarning
 from glrgrid.grammar.ir import GrammarIR
 from glrgrid.reference.oracle import Oracle
@@ -431,3 +432,30 @@ def test_hostile_schemas_end_soon_with_a_typed_error_or_a_grammar(name: str) -> 
         except (gg.SchemaError, gg.BudgetExceeded) as error:
             assert str(error)
     assert time.monotonic() - started < 20
+
+
+SEEN = [
+    {"type": "object", "properties": {"a": {"type": "string"}, "ab": {"type": "integer"}}},
+    {
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 20}, "note": {"type": "string"}},
+    },
+    {"type": "array", "items": {"type": "string", "minLength": 2, "maxLength": 20}},
+    {"type": "object", "properties": {"id": {"type": "string", "pattern": "^[a-z]+-[0-9]{2,9}$"}}},
+    {"enum": ["red", "green", 5, None]},
+    {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "number"}}},
+]
+
+
+def test_what_was_compiled_before_changes_nothing() -> None:
+    """Automata and what tokens do in them are remembered beside the vocabulary, whichever grammars came first."""
+    path = default_tokenizer_path()
+
+    def build(schemas: list[Any]) -> list[bytes]:
+        vocab = gg.Vocab.from_file(path)
+        grammars = [gg.Grammar.from_json_schema(schema) for schema in schemas]
+        return [gg.compile(grammar, vocab).to_bytes() for grammar in grammars]
+
+    alone = [build([schema])[0] for schema in SEEN]
+    assert build(SEEN) == alone
+    assert build(SEEN[::-1]) == alone[::-1]
