@@ -86,7 +86,9 @@ fn sections_that_lie_elsewhere_or_are_huge_are_refused() {
             let huge = [1 << 31, 1 << 32, 1 << 63, u64::MAX, u64::MAX - 63, bytes.len() as u64];
             let values = huge.into_iter().flat_map(move |value| [(entry, value), (entry + 8, value)]);
             let bytes = &bytes;
-            values.map(move |(at, value)| {
+            // An empty section may lie at the end: that one is there already.
+            let is_other = move |&(at, value): &(usize, u64)| bytes[at..at + 8] != value.to_le_bytes();
+            values.filter(is_other).map(move |(at, value)| {
                 let mut bytes = bytes.clone();
                 bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
                 rehash(&mut bytes);
