@@ -73,6 +73,7 @@ pub(super) struct Differences {
 #[derive(Debug)]
 pub(super) struct Region {
     shape: Shape,
+    is_closed: bool,
     /// What tokens do from the first state.
     events: OnceLock<Box<[Event]>>,
     differences: Mutex<FxHashMap<(u32, u32), Arc<Differences>>>,
@@ -115,7 +116,7 @@ impl Regions {
         if known.len() == most {
             known.clear();
         }
-        let region = Arc::new(Region::new(shape.clone()));
+        let region = Arc::new(Region::new(shape.clone(), is_closed));
         known.insert(shape, Arc::clone(&region));
         region
     }
@@ -261,10 +262,10 @@ fn numbered(things: impl Iterator<Item = u32>) -> Box<[u32]> {
 }
 
 impl Region {
-    fn new(shape: Shape) -> Self {
+    fn new(shape: Shape, is_closed: bool) -> Self {
         let staying = shape.live.iter().map(|_| OnceLock::new()).collect();
         let (events, horizons) = (OnceLock::new(), OnceLock::new());
-        Region { shape, events, differences: Mutex::default(), horizons, staying }
+        Region { shape, is_closed, events, differences: Mutex::default(), horizons, staying }
     }
 
     fn way(&self, state: u32, byte: u8) -> Way {
@@ -290,7 +291,10 @@ impl Region {
         let mut found = Differences::default();
         trie.first_bytes().for_each(|child| self.compare(trie, child, (state, base), &mut found));
         let found = Arc::new(found);
-        lock().insert((state, base), Arc::clone(&found));
+        // Those of an open region can be as many as its states, with a part of the vocabulary each.
+        if self.is_closed {
+            lock().insert((state, base), Arc::clone(&found));
+        }
         found
     }
 
