@@ -119,7 +119,9 @@ def batch(kind: str, seeds: range) -> Counter[str]:
         try:
             run(random_case(rng, **options), rng, walks, WALKS)
         except BudgetExceeded:
-            # One grammar in a hundred thousand multiplies its lexer's states beyond what is allowed.
+            # Of new grammars, one in a hundred thousand multiplies its lexer's states beyond what is allowed.
+            if "GLRGRID_FUZZ_SECONDS" not in os.environ:
+                raise
             walks.counts["too large"] += 1
         except AssertionError as error:
             raise AssertionError(f"case {kind} {seed}: {error}") from None
