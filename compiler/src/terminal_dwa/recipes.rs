@@ -8,6 +8,7 @@
 use super::outcomes::Outcomes;
 use super::regions::{Event, Place};
 use super::walk::{Branches, Classes, From, Segment, Walker};
+use crate::bits;
 use crate::config::Config;
 use crate::control;
 use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
@@ -170,7 +171,7 @@ impl Builder {
             let class = &mut classes[lexer.byte_class[f.byte as usize] as usize];
             class.height = trie.height[f.child as usize].max(class.height);
             class.tokens += f.tokens;
-            insert(&mut class.bytes, f.byte);
+            bits::insert(&mut class.bytes, f.byte.into());
         }
         let outcomes = Outcomes::new(facts, terminal_class, lexer.sets.clone(), &lexer.emissions);
         Builder {
@@ -208,7 +209,7 @@ impl Builder {
             for f in &self.first {
                 self.walker.walk(From::Boundary, start, f.child, |lo, hi, classes| {
                     segments.add(lo, hi, classes[0].1);
-                    insert(&mut bytes, f.byte);
+                    bits::insert(&mut bytes, f.byte.into());
                 });
             }
             self.boundaries[group as usize] = self.partition(segments.0, bytes);
@@ -343,7 +344,7 @@ impl Builder {
                 }
                 None => {
                     own_classes.push(class);
-                    unite(&mut rest, &bytes);
+                    bits::unite(&mut rest, &bytes);
                 }
             }
         }
@@ -429,7 +430,7 @@ impl Builder {
 
     /// The same of a base, by byte class.
     fn does_of(&self, base: &Base, height: impl Fn(usize) -> u32) -> Vec<u32> {
-        let covers = |class: usize| meets(&base.bytes, &self.classes[class].bytes);
+        let covers = |class: usize| bits::meets(&base.bytes, &self.classes[class].bytes);
         let does = |class| if covers(class) { self.does(base.x, class, height(class)) } else { NONE };
         (0..self.classes.len()).map(does).collect()
     }
@@ -443,11 +444,11 @@ impl Builder {
         let does = self.bases[base].does.get_or_init(|| self.does_of(&self.bases[base], height));
         let same: Vec<bool> =
             does.iter().enumerate().map(|(class, does)| *does == self.does(x, class, height(class))).collect();
-        for &First { byte: b, child, .. } in self.first.iter().filter(|f| contains(rest, f.byte)) {
+        for &First { byte: b, child, .. } in self.first.iter().filter(|f| bits::has(rest, f.byte.into())) {
             let own = |lo, hi, classes: Classes| {
                 recipe.own.push(Difference { lo, hi, classes });
             };
-            if !contains(&bytes, b) {
+            if !bits::has(&bytes, b.into()) {
                 self.walker.walk(from, x, child, own);
             } else if !same[lexer.byte_class[b as usize] as usize] {
                 let lost = &mut recipe.lost;
@@ -496,7 +497,7 @@ impl Builder {
             let more: ByteSet = std::array::from_fn(|i| rest[i] & !bytes[i]);
             let is_kept = |&&(lo, _): &&(u32, u32)| {
                 let first = self.first.partition_point(|first| first.lo <= lo) - 1;
-                contains(&kept, self.first[first].byte)
+                bits::has(&kept, self.first[first].byte.into())
             };
             let lost = self.lost_of(base, differences.lost.iter().filter(is_kept).copied().collect());
             let mut own = self.evaluate(place, from, &differences.own, &kept);
@@ -504,7 +505,8 @@ impl Builder {
             own.sort_by_key(|difference| difference.lo);
             let own_count: u32 = own.iter().map(|own| own.hi - own.lo).sum();
             let lost_count: u32 = lost.iter().map(|(lo, hi)| hi - lo).sum();
-            let of_kept = self.first.iter().filter(|first| contains(&kept, first.byte)).map(|first| first.tokens);
+            let of_kept =
+                self.first.iter().filter(|first| bits::has(&kept, first.byte.into())).map(|first| first.tokens);
             // What is lost takes little, if other states of the region lose most of it too.
             if own_count <= self.bases[base].tokens / 2 && lost_count <= of_kept.sum::<u32>() / 2 {
                 (recipe.own, recipe.lost) = (own, lost);
@@ -546,7 +548,7 @@ impl Builder {
             return self.evaluate(place, from, region.events_of_first(&trie), bytes);
         }
         let mut events = Vec::new();
-        let asked = self.first.iter().filter(|first| contains(bytes, first.byte));
+        let asked = self.first.iter().filter(|first| bits::has(bytes, first.byte.into()));
         asked.for_each(|first| region.walk(&trie, first.child, local, &mut events));
         self.evaluate(place, from, &events, bytes)
     }
@@ -555,7 +557,7 @@ impl Builder {
     fn evaluate(&mut self, place: usize, from: From, events: &[Event], bytes: &ByteSet) -> Vec<Difference> {
         let place = Arc::clone(&self.places[place]);
         let mut out = Vec::new();
-        for First { lo, tokens, .. } in self.first.iter().filter(|first| contains(bytes, first.byte)) {
+        for First { lo, tokens, .. } in self.first.iter().filter(|first| bits::has(bytes, first.byte.into())) {
             let of_byte =
                 events.partition_point(|event| event.lo < *lo)..events.partition_point(|event| event.lo < lo + tokens);
             for event in &events[of_byte] {
@@ -588,7 +590,7 @@ impl Builder {
     fn on_its_own(&mut self, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
         let from = self.from(x);
         let mut own: Vec<Difference> = Vec::new();
-        for f in self.first.iter().filter(|f| contains(rest, f.byte)) {
+        for f in self.first.iter().filter(|f| bits::has(rest, f.byte.into())) {
             self.walker.walk(from, x, f.child, |lo, hi, classes| {
                 own.push(Difference { lo, hi, classes });
             });
@@ -665,7 +667,7 @@ impl Groups {
             return;
         }
         match self.pieces.iter_mut().find(|(e, p, _)| (*e, *p) == (emit, partition)) {
-            Some((.., set)) => unite(set, bytes),
+            Some((.., set)) => _ = bits::unite(set, bytes),
             None => self.pieces.push((emit, partition, *bytes)),
         }
     }
@@ -678,20 +680,4 @@ impl Groups {
         self.groups.sort_by_key(|g| g.emit);
         self.groups
     }
-}
-
-fn insert(set: &mut ByteSet, b: u8) {
-    set[b as usize / 64] |= 1 << (b % 64);
-}
-
-fn contains(set: &ByteSet, b: u8) -> bool {
-    set[b as usize / 64] >> (b % 64) & 1 == 1
-}
-
-fn unite(set: &mut ByteSet, other: &ByteSet) {
-    set.iter_mut().zip(other).for_each(|(a, b)| *a |= b);
-}
-
-fn meets(a: &ByteSet, b: &ByteSet) -> bool {
-    a.iter().zip(b).any(|(a, b)| a & b != 0)
 }

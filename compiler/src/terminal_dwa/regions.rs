@@ -11,6 +11,7 @@
 
 use super::horizon::{Horizons, Steps};
 use super::walk::stays_on_characters;
+use crate::bits;
 use crate::grammar::relation::Relation;
 use crate::lexer::{Alternative, DEAD_ENTRY, Entry, NONE, WatchedLexer};
 use crate::vocab::{ByteSet, Trie, utf8};
@@ -65,8 +66,6 @@ pub(super) struct Differences {
     pub lost: Vec<(u32, u32)>,
     /// What they do.
     pub own: Vec<Event>,
-    /// How many tokens differ.
-    pub tokens: u32,
 }
 
 /// A region.
@@ -381,7 +380,6 @@ impl Region {
                 }
                 (Way::Inside(to), Way::Inside(other)) => (to, other),
                 (a, b) => {
-                    found.tokens += tokens.end - tokens.start;
                     match a {
                         Way::After(NOTHING) => {}
                         Way::Inside(_) => self.walk(trie, node, mine, &mut found.own),
@@ -404,7 +402,6 @@ impl Region {
                 false => (tokens.start + u32::from(trie.token_at(node).is_some()), node + 1),
             };
             if tokens.start < hi && self.shape.live[to as usize] != self.shape.live[other as usize] {
-                found.tokens += hi - tokens.start;
                 found.lost.push((tokens.start, hi));
                 found.own.push(Event { lo: tokens.start, hi, state: to, node: NONE });
             }
@@ -437,7 +434,7 @@ impl Region {
         }
         let staying = self.staying[state as usize].get_or_init(|| {
             let mut bytes: ByteSet = [0; 4];
-            (0..=255u8).filter(|&b| stays(b)).for_each(|b| bytes[usize::from(b) / 64] |= 1 << (b % 64));
+            (0..=255u8).filter(|&b| stays(b)).for_each(|b| bits::insert(&mut bytes, b.into()));
             let step = |from: u32, byte: u8| match self.way(from, byte) {
                 Way::Inside(to) if self.shape.live[to as usize] == self.shape.live[state as usize] => Some(to),
                 _ => None,
