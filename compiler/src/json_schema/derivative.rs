@@ -378,16 +378,17 @@ impl Language {
         })
     }
 
-    fn alt(&mut self, parts: Vec<Id>) -> Id {
-        let mut all = Vec::with_capacity(parts.len());
-        for part in parts {
-            match &self.nodes[part as usize].0 {
-                Node::Alt(parts) => all.extend_from_slice(parts),
-                _ => all.push(part),
-            }
-        }
+    /// Sorted members of a set of languages, with those of sets of its kind, as `inner` tells them, in their place.
+    fn flat<'a>(&'a self, parts: &'a [Id], inner: impl Fn(&'a Node) -> Option<&'a [Id]>) -> Vec<Id> {
+        let members = |part: &'a Id| inner(&self.nodes[*part as usize].0).unwrap_or(std::slice::from_ref(part));
+        let mut all: Vec<Id> = parts.iter().flat_map(members).copied().collect();
         all.sort_unstable();
         all.dedup();
+        all
+    }
+
+    fn alt(&mut self, parts: Vec<Id>) -> Id {
+        let all = self.flat(&parts, |node| if let Node::Alt(parts) = node { Some(parts) } else { None });
         match all[..] {
             [only] => only,
             _ if all.contains(&EVERYTHING) => EVERYTHING,
@@ -396,16 +397,8 @@ impl Language {
     }
 
     fn and(&mut self, parts: Vec<Id>) -> Id {
-        let mut all = Vec::with_capacity(parts.len());
-        for part in parts {
-            match &self.nodes[part as usize].0 {
-                Node::And(parts) => all.extend_from_slice(parts),
-                _ => all.push(part),
-            }
-        }
+        let mut all = self.flat(&parts, |node| if let Node::And(parts) = node { Some(parts) } else { None });
         all.retain(|&part| part != EVERYTHING);
-        all.sort_unstable();
-        all.dedup();
         let is_excluded =
             |&part: &Id| matches!(self.nodes[part as usize].0, Node::Not(other) if all.binary_search(&other).is_ok());
         match all[..] {

@@ -79,6 +79,7 @@ impl Component {
         };
         known.component(key, || Self::build(patterns, rules))
     }
+
     fn build(patterns: &[Pattern], rules: &Rules) -> Result<Self, LexerError> {
         let mut builder = Builder::new(rules.limits, rules.counting);
         let mut entries = Vec::with_capacity(patterns.len());
