@@ -466,13 +466,18 @@ impl Builder {
 
     /// The tokens of some intervals that a base has something for.
     fn lost_of(&self, base: usize, lost: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
-        let mut found = Vec::new();
+        let mut found: Vec<(u32, u32)> = Vec::new();
         for &(_, partition) in &self.bases[base].groups {
             let segments = &self.partitions[partition as usize];
             for &(lo, hi) in &lost {
                 let first = segments.partition_point(|segment| segment.hi <= lo);
-                let met = segments[first..].iter().take_while(|segment| segment.lo < hi);
-                found.extend(met.map(|segment| (segment.lo.max(lo), segment.hi.min(hi))));
+                for segment in segments[first..].iter().take_while(|segment| segment.lo < hi) {
+                    let (lo, hi) = (segment.lo.max(lo), segment.hi.min(hi));
+                    match found.last_mut() {
+                        Some(last) if last.1 == lo => last.1 = hi,
+                        _ => found.push((lo, hi)),
+                    }
+                }
             }
         }
         found
@@ -555,7 +560,7 @@ impl Builder {
 
     /// What the tokens of events with certain first bytes do in this lexer.
     fn evaluate(&mut self, place: usize, from: From, events: &[Event], bytes: &ByteSet) -> Vec<Difference> {
-        let place = Arc::clone(&self.places[place]);
+        let (place, trie) = (Arc::clone(&self.places[place]), Arc::clone(&self.walker.trie));
         let mut out = Vec::new();
         for First { lo, tokens, .. } in self.first.iter().filter(|first| bits::has(bytes, first.byte.into())) {
             let of_byte =
@@ -567,20 +572,17 @@ impl Builder {
                     out.push(Difference { lo: event.lo, hi: event.hi, classes });
                     continue;
                 }
-                let mut node = event.node;
-                while self.walker.trie.tokens_of(node).start < event.hi {
-                    if self.walker.trie.tokens_of(node).end > event.lo && self.walker.goes_on(x, node) {
-                        self.walker.walk(from, x, node, |lo, hi, classes| {
-                            let (lo, hi) = (lo.max(event.lo), hi.min(event.hi));
-                            if lo < hi {
-                                out.push(Difference { lo, hi, classes });
-                            }
-                        });
+                let here = |node: &u32| trie.tokens_of(*node).start < event.hi;
+                for node in trie.siblings_from(event.node).take_while(here) {
+                    if trie.tokens_of(node).end <= event.lo || !self.walker.goes_on(x, node) {
+                        continue;
                     }
-                    node = self.walker.trie.end[node as usize];
-                    if node as usize == self.walker.trie.byte.len() {
-                        break;
-                    }
+                    self.walker.walk(from, x, node, |lo, hi, classes| {
+                        let (lo, hi) = (lo.max(event.lo), hi.min(event.hi));
+                        if lo < hi {
+                            out.push(Difference { lo, hi, classes });
+                        }
+                    });
                 }
             }
         }

@@ -14,7 +14,7 @@ use super::walk::stays_on_characters;
 use crate::bits;
 use crate::grammar::relation::Relation;
 use crate::lexer::{Alternative, DEAD_ENTRY, Entry, NONE, WatchedLexer};
-use crate::vocab::{ByteSet, Trie, utf8};
+use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -425,24 +425,18 @@ impl Region {
 
     /// Whether every byte below a node leaves a state as it is, or every character leads back to it with the same pending.
     fn stays_below(&self, trie: &Trie, node: u32, state: u32) -> bool {
-        let below = &trie.below[node as usize];
-        // Most states do not stay, and show it under the first byte.
-        let first = (0..4).find(|&i| below[i] != 0).map(|i| (i as u32 * 64 + below[i].trailing_zeros()) as u8);
         let stays = |byte: u8| self.way(state, byte) == Way::Inside(state);
-        if first.is_some_and(|byte| byte < 0x80 && !stays(byte)) {
-            return false;
-        }
-        let staying = self.staying[state as usize].get_or_init(|| {
-            let mut bytes: ByteSet = [0; 4];
-            (0..=255u8).filter(|&b| stays(b)).for_each(|b| bits::insert(&mut bytes, b.into()));
-            let step = |from: u32, byte: u8| match self.way(from, byte) {
-                Way::Inside(to) if self.shape.live[to as usize] == self.shape.live[state as usize] => Some(to),
-                _ => None,
-            };
-            (bytes, stays_on_characters(state, step))
-        });
-        let leaves: ByteSet = std::array::from_fn(|i| below[i] & !staying.0[i]);
-        leaves[0] | leaves[1] == 0
-            && (leaves[2] | leaves[3] == 0 || staying.1 && trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1)
+        let staying = || {
+            self.staying[state as usize].get_or_init(|| {
+                let mut bytes: ByteSet = [0; 4];
+                (0..=255u8).filter(|&b| stays(b)).for_each(|b| bits::insert(&mut bytes, b.into()));
+                let step = |from: u32, byte: u8| match self.way(from, byte) {
+                    Way::Inside(to) if self.shape.live[to as usize] == self.shape.live[state as usize] => Some(to),
+                    _ => None,
+                };
+                (bytes, stays_on_characters(state, step))
+            })
+        };
+        trie.stays_below(node, stays, || staying().0, || staying().1)
     }
 }

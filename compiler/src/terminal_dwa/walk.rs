@@ -328,19 +328,10 @@ impl Walker {
     pub fn stays_below(&self, node: u32, branches: &Branches) -> bool {
         match &branches[..] {
             [At { states, .. }] if states.len() == 1 => {
-                let (x, below) = (states[0], &self.trie.below[node as usize]);
-                // Most states do not, and show it under the first byte.
-                let first = (0..4).find(|&i| below[i] != 0).map(|i| i as u32 * 64 + below[i].trailing_zeros());
-                if first.is_some_and(|byte| byte < 0x80 && !self.stays_under(x, byte as u8)) {
-                    return false;
-                }
-                let staying = self.bytes_staying(x);
-                let leaves: ByteSet = std::array::from_fn(|i| below[i] & !staying[i]);
-                let beyond_ascii = leaves[2] | leaves[3] != 0;
-                leaves[0] | leaves[1] == 0
-                    && (!beyond_ascii
-                        || self.trie.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1
-                            && *self.stays_on_characters[x as usize].get_or_init(|| self.stays_on_characters(x)))
+                let x = states[0];
+                let on_characters =
+                    || *self.stays_on_characters[x as usize].get_or_init(|| self.stays_on_characters(x));
+                self.trie.stays_below(node, |byte| self.stays_under(x, byte), || *self.bytes_staying(x), on_characters)
             }
             _ => false,
         }

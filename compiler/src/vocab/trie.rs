@@ -202,14 +202,35 @@ impl Trie {
 
     /// Children of the root.
     pub fn first_bytes(&self) -> impl Iterator<Item = u32> + '_ {
-        let mut node = 1u32;
-        std::iter::from_fn(move || {
-            ((node as usize) < self.byte.len()).then(|| {
-                let child = node;
-                node = self.end[child as usize];
-                child
-            })
-        })
+        self.siblings_from(1)
+    }
+
+    /// A node and, each where the subtree before it ends, those that come next: first its siblings.
+    pub fn siblings_from(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let is_node = |node: &u32| (*node as usize) < self.byte.len();
+        std::iter::successors(Some(node).filter(is_node), move |&node| Some(self.end[node as usize]).filter(is_node))
+    }
+
+    /// Whether a state stays as it is on every text below a node: under each byte, by `stays`, which is quick to ask, or by
+    /// `staying`, which has them all; or because characters beyond ASCII lead back to it.
+    pub fn stays_below(
+        &self,
+        node: u32,
+        stays: impl Fn(u8) -> bool,
+        staying: impl FnOnce() -> ByteSet,
+        on_characters: impl FnOnce() -> bool,
+    ) -> bool {
+        let below = &self.below[node as usize];
+        // Most states do not, and show it under the first byte.
+        let first = (0..4).find(|&i| below[i] != 0).map(|i| (i as u32 * 64 + below[i].trailing_zeros()) as u8);
+        if first.is_some_and(|byte| byte < 0x80 && !stays(byte)) {
+            return false;
+        }
+        let staying = staying();
+        let leaves: ByteSet = std::array::from_fn(|i| below[i] & !staying[i]);
+        leaves[0] | leaves[1] == 0
+            && (leaves[2] | leaves[3] == 0
+                || self.utf8_below[node as usize] >> utf8::BOUNDARY & 1 == 1 && on_characters())
     }
 }
 
