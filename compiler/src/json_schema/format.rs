@@ -60,7 +60,8 @@ fn language(name: &str) -> Option<&'static Language> {
     let (name, language) = FORMATS.iter().find(|format| format.0 == name)?;
     let build = || {
         let decoded = build(name)?;
-        let spelled = string::spell(&decoded, string::Spelling::Any).ok()?;
+        // Were one not, it would be taken for an unknown format, which any string has.
+        let spelled = string::spell(&decoded, string::Spelling::Any).expect("formats are sets of text");
         Some(Language { decoded, spelled: Arc::new(spelled) })
     };
     language.get_or_init(build).as_ref()
@@ -232,6 +233,12 @@ impl Uri {
 mod tests {
     use super::super::string::testing::Language;
     use super::*;
+
+    #[test]
+    fn every_known_format_has_a_language() {
+        assert_eq!(FORMATS.iter().find(|(name, _)| spelled(name).is_none()).map(|format| format.0), None);
+        assert!(!is_known("color") && spelled("color").is_none());
+    }
 
     #[track_caller]
     fn check(name: &str, good: &[&str], bad: &[&str]) {
