@@ -124,6 +124,13 @@ def test_the_witness_excuses_what_views_read_and_nothing_else():
     assert witness.run("SELECT count(*) FROM orders").error is None, "nothing was dropped"
 
 
+def test_an_error_whose_message_is_no_text_is_an_error():
+    """SQLite quotes the path, which is no UTF-8."""
+    outcome = Witness(database(), ROLES[-1]).run("SELECT '{\"a\": 1}' ->> x'5bce';")
+    assert outcome.error and not outcome.denied
+    assert Witness(database(), ROLES[-1]).run("SELECT 1;").error is None
+
+
 def test_the_command_prints_what_it_proved(capsys):
     assert command.main(["--count", "20"]) == 0
     printed = capsys.readouterr().out
