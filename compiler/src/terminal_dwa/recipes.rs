@@ -81,8 +81,6 @@ struct Base {
     bytes: ByteSet,
     /// What is done under each byte class, as [`Builder::does`] says; `NONE` where its partitions cover nothing.
     does: OnceCell<Vec<u32>>,
-    /// The same as far as tokens of some lengths can show, by [`LENGTHS`].
-    does_mostly: OnceCell<[Vec<u32>; LENGTHS.len()]>,
     /// Partition of each group.
     groups: Vec<(u32, u32)>,
     /// Tokens in them.
@@ -350,7 +348,7 @@ impl Builder {
         }
         let mut recipe = Recipe::default();
         match self.place(x) {
-            Some(place) => self.in_region(place, x, &own_classes, &rest, &mut groups, &mut recipe),
+            Some(place) => self.in_region(place, x, &rest, &mut groups, &mut recipe),
             None => match self.best_base(x, &own_classes) {
                 Some(base) => self.differ_from(base, x, &rest, &mut groups, &mut recipe),
                 None => self.on_its_own(x, &rest, &mut groups, &mut recipe),
@@ -488,22 +486,18 @@ impl Builder {
         &mut self,
         (place, local): (usize, u32),
         x: u32,
-        own_classes: &[usize],
         rest: &ByteSet,
         groups: &mut Groups,
         recipe: &mut Recipe,
     ) {
         let (from, trie) = (self.from(x), Arc::clone(&self.walker.trie));
-        let Place { region, local: members, .. } = &*Arc::clone(&self.places[place]);
-        if let Some((base, other)) = self.nearest(x, from, members, own_classes) {
+        let region = Arc::clone(&self.places[place].region);
+        if let Some((base, other)) = self.nearest(from, place, local) {
             let differences = region.differences(&trie, local, other);
             let bytes = self.bases[base].bytes;
             let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
             let more: ByteSet = std::array::from_fn(|i| rest[i] & !bytes[i]);
-            let is_kept = |&&(lo, _): &&(u32, u32)| {
-                let first = self.first.partition_point(|first| first.lo <= lo) - 1;
-                bits::has(&kept, self.first[first].byte.into())
-            };
+            let is_kept = |&&(lo, _): &&(u32, u32)| bits::has(&kept, self.first_byte(lo).into());
             let lost = self.lost_of(base, differences.lost.iter().filter(is_kept).copied().collect());
             let mut own = self.evaluate(place, from, &differences.own, &kept);
             own.extend(self.all_events(place, from, local, &more));
@@ -522,28 +516,18 @@ impl Builder {
         self.keep(x, own, rest, groups, recipe);
     }
 
-    /// The base in a region that does most like `x`, if it does the same for half of the shortest tokens: of white space few
-    /// differ anyway. And which state of the region it is.
-    fn nearest(
-        &self,
-        x: u32,
-        from: From,
-        members: &FxHashMap<u32, u32>,
-        own_classes: &[usize],
-    ) -> Option<(usize, u32)> {
-        let mine = LENGTHS.map(|length| -> Vec<u32> { own_classes.iter().map(|&c| self.does(x, c, length)).collect() });
-        let tokens: Vec<u32> = own_classes.iter().map(|&class| self.classes[class].tokens).collect();
-        let agreement = |base: &Base| -> [u32; LENGTHS.len()] {
-            let theirs = base.does_mostly.get_or_init(|| LENGTHS.map(|length| self.does_of(base, |_| length)));
-            std::array::from_fn(|i| {
-                let classes = own_classes.iter().zip(&mine[i]).zip(&tokens);
-                classes.map(|((&class, mine), tokens)| if theirs[i][class] == *mine { *tokens } else { 0 }).sum()
-            })
-        };
+    /// The base in a region that does most like state `local` of it, if it does the same for half of the shortest tokens: of
+    /// white space few differ anyway. And which state of the region it is.
+    fn nearest(&self, from: From, place: usize, local: u32) -> Option<(usize, u32)> {
+        let Place { region, local: members, .. } = &*self.places[place];
+        let trie = &self.walker.trie;
+        let agreement = |other: u32| region.agreement(trie, local, other, LENGTHS);
         let bases = self.bases.iter().enumerate().filter(|(_, base)| base.from == from);
-        let inside = bases.filter_map(|(i, base)| Some((agreement(base), i, *members.get(&base.x)?)));
-        let (agreement, base, other) = inside.max_by_key(|(agreement, i, _)| (agreement.iter().sum::<u32>(), *i))?;
-        (agreement[0] >= tokens.iter().sum::<u32>() / 2 || from == From::Boundary).then_some((base, other))
+        let inside = bases.filter_map(|(i, base)| Some((i, *members.get(&base.x)?)));
+        let compared = inside.map(|(i, other)| (agreement(other), i, other));
+        let (agreement, base, other) = compared.max_by_key(|(agreement, i, _)| (agreement.iter().sum::<u32>(), *i))?;
+        let enough = agreement[0] >= region.staying_tokens(trie, local) / 2;
+        (enough || from == From::Boundary).then_some((base, other))
     }
 
     /// What all tokens with certain first bytes do from a state of a region.
@@ -562,31 +546,35 @@ impl Builder {
     fn evaluate(&mut self, place: usize, from: From, events: &[Event], bytes: &ByteSet) -> Vec<Difference> {
         let (place, trie) = (Arc::clone(&self.places[place]), Arc::clone(&self.walker.trie));
         let mut out = Vec::new();
-        for First { lo, tokens, .. } in self.first.iter().filter(|first| bits::has(bytes, first.byte.into())) {
-            let of_byte =
-                events.partition_point(|event| event.lo < *lo)..events.partition_point(|event| event.lo < lo + tokens);
-            for event in &events[of_byte] {
-                let x = place.states[event.state as usize];
-                if event.node == NONE {
-                    let classes = self.walker.classes(from, &Walker::start(x));
-                    out.push(Difference { lo: event.lo, hi: event.hi, classes });
+        for event in events {
+            if !bits::has(bytes, self.first_byte(event.lo).into()) {
+                continue;
+            }
+            let x = place.states[event.state as usize];
+            if event.node == NONE {
+                let classes = self.walker.classes(from, &Walker::start(x));
+                out.push(Difference { lo: event.lo, hi: event.hi, classes });
+                continue;
+            }
+            let here = |node: &u32| trie.tokens_of(*node).start < event.hi;
+            for node in trie.siblings_from(event.node).take_while(here) {
+                if trie.tokens_of(node).end <= event.lo || !self.walker.goes_on(x, node) {
                     continue;
                 }
-                let here = |node: &u32| trie.tokens_of(*node).start < event.hi;
-                for node in trie.siblings_from(event.node).take_while(here) {
-                    if trie.tokens_of(node).end <= event.lo || !self.walker.goes_on(x, node) {
-                        continue;
+                self.walker.walk(from, x, node, |lo, hi, classes| {
+                    let (lo, hi) = (lo.max(event.lo), hi.min(event.hi));
+                    if lo < hi {
+                        out.push(Difference { lo, hi, classes });
                     }
-                    self.walker.walk(from, x, node, |lo, hi, classes| {
-                        let (lo, hi) = (lo.max(event.lo), hi.min(event.hi));
-                        if lo < hi {
-                            out.push(Difference { lo, hi, classes });
-                        }
-                    });
-                }
+                });
             }
         }
         out
+    }
+
+    /// The first byte of a token.
+    fn first_byte(&self, token: u32) -> u8 {
+        self.first[self.first.partition_point(|first| first.lo <= token) - 1].byte
     }
 
     fn on_its_own(&mut self, x: u32, rest: &ByteSet, groups: &mut Groups, recipe: &mut Recipe) {
@@ -620,15 +608,7 @@ impl Builder {
         let partitions = segments.into_iter().map(|(emit, segments)| (emit, self.partition(segments.0, *bytes)));
         let of_groups: Vec<(u32, u32)> = partitions.collect();
         let from = self.from(x);
-        self.bases.push(Base {
-            x,
-            from,
-            bytes: *bytes,
-            does: OnceCell::new(),
-            does_mostly: OnceCell::new(),
-            groups: of_groups,
-            tokens,
-        });
+        self.bases.push(Base { x, from, bytes: *bytes, does: OnceCell::new(), groups: of_groups, tokens });
         self.build_on(self.bases.len() - 1, bytes, groups);
     }
 }

@@ -72,7 +72,11 @@ pub(super) struct Differences {
 #[derive(Debug)]
 pub(super) struct Region {
     shape: Shape,
+    /// How many classes of bytes there are.
+    classes: usize,
     is_closed: bool,
+    /// Tokens by the class of their first byte.
+    class_tokens: OnceLock<Box<[u32]>>,
     /// What tokens do from the first state.
     events: OnceLock<Box<[Event]>>,
     differences: Mutex<FxHashMap<(u32, u32), Arc<Differences>>>,
@@ -263,13 +267,25 @@ fn numbered(things: impl Iterator<Item = u32>) -> Box<[u32]> {
 impl Region {
     fn new(shape: Shape, is_closed: bool) -> Self {
         let staying = shape.live.iter().map(|_| OnceLock::new()).collect();
-        let (events, horizons) = (OnceLock::new(), OnceLock::new());
-        Region { shape, is_closed, events, differences: Mutex::default(), horizons, staying }
+        Region {
+            classes: shape.ways.len() / shape.live.len(),
+            shape,
+            is_closed,
+            class_tokens: OnceLock::new(),
+            events: OnceLock::new(),
+            differences: Mutex::default(),
+            horizons: OnceLock::new(),
+            staying,
+        }
+    }
+
+    /// What a state does, by class.
+    fn ways(&self, state: u32) -> &[Way] {
+        &self.shape.ways[state as usize * self.classes..][..self.classes]
     }
 
     fn way(&self, state: u32, byte: u8) -> Way {
-        let classes = self.shape.ways.len() / self.shape.live.len();
-        self.shape.ways[state as usize * classes + usize::from(self.shape.byte_class[usize::from(byte)])]
+        self.ways(state)[usize::from(self.shape.byte_class[usize::from(byte)])]
     }
 
     /// What all tokens do from the first state.
@@ -288,7 +304,14 @@ impl Region {
             return Arc::clone(known);
         }
         let mut found = Differences::default();
-        trie.first_bytes().for_each(|child| self.compare(trie, child, (state, base), &mut found));
+        let mut states = Vec::new();
+        let (mine, theirs) = (self.ways(state), self.ways(base));
+        for child in trie.first_bytes() {
+            let class = usize::from(self.shape.byte_class[usize::from(trie.byte[child as usize])]);
+            if mine[class] != theirs[class] {
+                self.compare(trie, child, (state, base), &mut states, &mut found);
+            }
+        }
         let found = Arc::new(found);
         // Those of an open region can be as many as its states, with a part of the vocabulary each.
         if self.is_closed {
@@ -313,8 +336,7 @@ impl Region {
                 })
             };
             let rows: Vec<u32> = self.shape.ways.iter().map(entry).collect();
-            let classes = rows.len() / self.shape.live.len();
-            let steps = Steps { entries: &entries, rows: &rows, width: classes, used: classes };
+            let steps = Steps { entries: &entries, rows: &rows, width: self.classes, used: self.classes };
             Horizons::of(steps, self.shape.live.iter().map(|live| (*live, 0)), trie.height[0])
         })
     }
@@ -363,11 +385,54 @@ impl Region {
         }
     }
 
-    /// Add how what the tokens below `top` do from `mine` differs from what they do from `theirs`.
-    fn compare(&self, trie: &Trie, top: u32, above: (u32, u32), found: &mut Differences) {
+    /// How many tokens do the same in two states, as far as so many bytes after the first can show. Those count that leave
+    /// neither at once.
+    pub fn agreement<const N: usize>(&self, trie: &Trie, state: u32, other: u32, lengths: [u32; N]) -> [u32; N] {
+        let horizons = self.horizons(trie);
+        let levels = lengths.map(|length| horizons.level(length));
+        let mut found = [0; N];
+        for ((a, b), &tokens) in self.ways(state).iter().zip(self.ways(other)).zip(self.class_tokens(trie)) {
+            match (*a, *b) {
+                (Way::After(_), _) => {}
+                (a, b) if a == b => found.iter_mut().for_each(|found| *found += tokens),
+                (Way::Inside(a), Way::Inside(b)) => {
+                    for (found, level) in found.iter_mut().zip(levels) {
+                        if level.is_some_and(|level| horizons.state(level, a) == horizons.state(level, b)) {
+                            *found += tokens;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Tokens that do not leave a state at once.
+    pub fn staying_tokens(&self, trie: &Trie, state: u32) -> u32 {
+        let ways = self.ways(state).iter().zip(self.class_tokens(trie));
+        ways.filter(|(way, _)| !matches!(way, Way::After(_))).map(|(_, tokens)| tokens).sum()
+    }
+
+    /// Tokens that begin with a byte of each class.
+    fn class_tokens(&self, trie: &Trie) -> &[u32] {
+        self.class_tokens.get_or_init(|| {
+            let mut tokens = vec![0; self.ways(0).len()];
+            for child in trie.first_bytes() {
+                let class = self.shape.byte_class[usize::from(trie.byte[child as usize])];
+                tokens[usize::from(class)] += trie.tokens_of(child).len() as u32;
+            }
+            tokens.into()
+        })
+    }
+
+    /// Add how what the tokens below `top` do from `mine` differs from what they do from `theirs`; `states` is room for those
+    /// on the way.
+    fn compare(&self, trie: &Trie, top: u32, above: (u32, u32), states: &mut Vec<(u32, u32)>, found: &mut Differences) {
         crate::control::check();
         let horizons = self.horizons(trie);
-        let mut states: Vec<(u32, u32)> = vec![above];
+        states.clear();
+        states.push(above);
         let mut node = top;
         while node < trie.end[top as usize] {
             let depth = trie.depth[node as usize] as usize - 1;
