@@ -12,10 +12,10 @@ use super::counters::{Chain, Counting, Moves, of_chain};
 use super::determinize::{Dfa, Overflow, determinize};
 use super::known::{ComponentKey, MemberKey};
 use super::minimize::minimize;
-use super::nfa::Builder;
+use super::nfa::{Minimal, united as united_automata};
 use super::terminals::{Part, Terminals};
 use super::{CandidateSets, DEAD, LexerError, LexerLimits};
-use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, Terminal, TerminalId};
+use crate::grammar::ir::{Expr, MAX_EXPR_DEPTH, TerminalId};
 use crate::vocab::ByteSet;
 
 const ALL: ByteSet = [u64::MAX; 4];
@@ -81,26 +81,30 @@ impl Component {
     }
 
     fn build(patterns: &[Pattern], rules: &Rules) -> Result<Self, LexerError> {
-        let mut builder = Builder::new(rules.limits, rules.counting);
-        let mut entries = Vec::with_capacity(patterns.len());
+        let members = patterns.iter().map(|p| p.id).collect();
+        let mut minimal: Vec<(TerminalId, Arc<Minimal>)> = Vec::with_capacity(patterns.len());
         for Pattern { id, parts, whole } in patterns {
-            let Terminal { name, .. } = &rules.terminals.all[*id as usize];
-            let before = entries.len();
+            let before = minimal.len();
             for part in parts {
-                entries.extend(builder.alternative(name, part.expr, *id)?);
+                minimal.extend(part.minimal(rules.terminals, *id, rules.counting)?.map(|part| (*id, part)));
             }
-            if *whole && entries.len() == before {
-                return Err(LexerError::EmptyLanguage { terminal: name.clone() });
+            if *whole && minimal.len() == before {
+                return Err(LexerError::EmptyLanguage { terminal: rules.terminals.all[*id as usize].name.clone() });
             }
         }
-        let (nfa, start, chains) = builder.finish(entries);
         let mut sets = CandidateSets::default();
+        if let [(id, only)] = &minimal[..] {
+            sets.intern(Box::from([*id]));
+            let chains = only.chains.iter().map(|chain| Chain { terminal: *id, ..chain.clone() }).collect();
+            return Ok(Self { members, dfa: only.dfa.clone(), sets: sets.sets, chains });
+        }
+        let (nfa, start, chains) = united_automata(&minimal);
         let dfa = determinize(&nfa, start, rules.limits, |accepting| sets.intern(rules.best(accepting)));
         let dfa = dfa.map_err(|overflow| match overflow {
             Overflow::Counter(chain) => LexerError::Uncountable { terminal: chains[chain as usize].terminal },
             overflow => LexerError::overflow(overflow, None),
         })?;
-        Ok(Self { members: patterns.iter().map(|p| p.id).collect(), dfa: minimize(dfa), sets: sets.sets, chains })
+        Ok(Self { members, dfa: minimize(dfa), sets: sets.sets, chains })
     }
 
     /// Numbers of four bytes that it takes, about.
@@ -165,7 +169,7 @@ pub(super) fn automaton(
 fn split(patterns: Vec<Pattern>) -> Vec<Vec<Pattern>> {
     let mut components: Vec<(ByteSet, Vec<Pattern>)> = Vec::new();
     for pattern in patterns {
-        let mut first = pattern.parts.iter().map(|part| first_bytes(part.expr, 0).0).fold([0; 4], united);
+        let mut first = pattern.parts.iter().map(|part| part.first_bytes()).fold([0; 4], united);
         // Before what matches nothing is refused, it must be somewhere.
         if first == [0; 4] {
             first = ALL;
@@ -189,7 +193,7 @@ fn united(a: ByteSet, b: ByteSet) -> ByteSet {
 }
 
 /// Bytes that what an expression matches may begin with, perhaps more; and whether it may match the empty string.
-fn first_bytes(expr: &Expr, depth: usize) -> (ByteSet, bool) {
+pub(super) fn first_bytes(expr: &Expr, depth: usize) -> (ByteSet, bool) {
     if depth > MAX_EXPR_DEPTH {
         return (ALL, true);
     }

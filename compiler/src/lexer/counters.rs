@@ -128,8 +128,8 @@ pub struct Chain {
 /// Which repeats are counted.
 #[derive(Debug, Clone, Default)]
 pub struct Counting {
-    /// A repeat is copied if that takes no more NFA states than this, else it is counted; inside of an intersection, where
-    /// copies multiply, a sixteenth.
+    /// A repeat is copied if that takes no more NFA states than this, else it is counted. An intersection whose automaton
+    /// has more states than this with its repeats copied counts those that take more than a sixteenth.
     pub copied_states: u64,
     /// Terminals whose repeats are copied whatever they take, because they cannot be counted.
     pub copied: FxHashSet<TerminalId>,

@@ -6,6 +6,7 @@
 
 use super::LexerLimits;
 use super::components::Component;
+use super::nfa::Minimal;
 use super::sharing::{Alone, Verdict};
 use crate::grammar::ir::Expr;
 use rustc_hash::FxHashMap;
@@ -25,6 +26,7 @@ struct Known {
     numbered: u64,
     exprs: FxHashMap<Expr, ExprId>,
     components: FxHashMap<ComponentKey, Arc<Component>>,
+    minimal: FxHashMap<PartKey, Option<Arc<Minimal>>>,
     alone: FxHashMap<AloneKey, Option<Arc<Alone>>>,
     verdicts: FxHashMap<(u64, u64), Verdict>,
     size: usize,
@@ -46,6 +48,14 @@ pub(super) struct MemberKey {
     pub whole: bool,
     pub rank: (i32, bool),
     pub copied: bool,
+}
+
+/// All that the minimal automaton of an expression depends on.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct PartKey {
+    pub expr: ExprId,
+    pub copied_states: u64,
+    pub limits: LexerLimits,
 }
 
 /// All that the automaton of one terminal depends on.
@@ -92,6 +102,24 @@ impl KnownPatterns {
         let component = Arc::new(build()?);
         self.keep(component.size(), |known| _ = known.components.insert(key, Arc::clone(&component)));
         Ok(component)
+    }
+
+    /// The minimal automaton of an expression, built by `build` if it is not known; none if it matches nothing.
+    ///
+    /// # Errors
+    /// Those of `build`.
+    pub(super) fn minimal<E>(
+        &self,
+        key: PartKey,
+        build: impl FnOnce() -> Result<Option<Minimal>, E>,
+    ) -> Result<Option<Arc<Minimal>>, E> {
+        if let Some(minimal) = self.lock().minimal.get(&key) {
+            return Ok(minimal.clone());
+        }
+        let minimal = build()?.map(Arc::new);
+        let size = minimal.as_ref().map_or(1, |minimal| minimal.size());
+        self.keep(size, |known| _ = known.minimal.insert(key, minimal.clone()));
+        Ok(minimal)
     }
 
     /// The automaton of one terminal, built by `build` if it is not known, or none where it is too large.

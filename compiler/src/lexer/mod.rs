@@ -257,7 +257,7 @@ impl LexerDfa {
         limits: &LexerLimits,
     ) -> Result<Self, LexerError> {
         let known = KnownPatterns::default();
-        let terminals = &Terminals::new(terminals, &known);
+        let terminals = &Terminals::new(terminals, &known, limits);
         Self::build_once(&Rules { terminals, resolve_ranks, limits, counting: &Counting::none() }, members, true)
     }
 

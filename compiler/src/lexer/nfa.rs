@@ -17,7 +17,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::counters::{
-    COPIES, COPIES_AFTER, COPIES_BEFORE, COPIES_FAR, Chain as Counted, Counting, FAR, FIRST, Moves, SECOND, TOP, letter,
+    COPIES, COPIES_AFTER, COPIES_BEFORE, COPIES_FAR, Chain as Counted, Counting, FAR, FIRST, Moves, SECOND, TOP,
+    letter, of_chain,
 };
 use super::determinize::{Dfa, Overflow, determinize};
 use super::minimize::minimize;
@@ -106,6 +107,75 @@ impl Nfa {
         self.epsilons.extend_from_slice(targets);
         State::Union(at, self.epsilons.len() as u32)
     }
+
+    /// Add a fragment in front of `next`, so many chains after those that are there, and return its first state.
+    fn paste(&mut self, fragment: &Fragment, next: u32, chains: usize) -> u32 {
+        let (states, ranges, epsilons) =
+            (self.states.len() as u32, self.ranges.len() as u32, self.epsilons.len() as u32);
+        let place = |target: u32| if target == NEXT { next } else { target + states };
+        for from in fragment.nfa.moves.states() {
+            for &(letter, to) in fragment.nfa.moves.of(from) {
+                self.moves.push(place(from), of_chain(letter, chains), place(to));
+            }
+        }
+        self.ranges.extend(fragment.nfa.ranges.iter().map(|r| Range { target: place(r.target), ..*r }));
+        self.epsilons.extend(fragment.nfa.epsilons.iter().map(|&target| place(target)));
+        self.states.extend(fragment.nfa.states.iter().map(|&state| match state {
+            State::Ranges(from, to) => State::Ranges(from + ranges, to + ranges),
+            State::Union(from, to) => State::Union(from + epsilons, to + epsilons),
+            State::Accept(id) => State::Accept(id),
+        }));
+        place(fragment.start)
+    }
+}
+
+/// The minimal automaton of an expression, and the repeats that it counts. All lexers that it is of are put together from it.
+#[derive(Debug)]
+pub(super) struct Minimal {
+    pub(super) dfa: Dfa,
+    pub(super) chains: Vec<Counted>,
+}
+
+impl Minimal {
+    /// The one of an expression of a terminal; none if it matches nothing.
+    ///
+    /// # Errors
+    /// [`LexerError`], if it matches the empty string or outgrows `limits`.
+    pub(super) fn of(
+        expr: &Expr,
+        (terminal, id): (&str, TerminalId),
+        limits: &LexerLimits,
+        counting: &Counting,
+    ) -> Result<Option<Self>, LexerError> {
+        let mut builder = Builder::new(limits, counting, terminal, id);
+        let Some(node) = builder.lower(expr, 0)? else { return Ok(None) };
+        if node.nullable {
+            return Err(LexerError::Nullable { terminal: terminal.to_owned() });
+        }
+        let dfa = builder.dfa(&node)?;
+        Ok(Some(Self { dfa, chains: builder.counted }))
+    }
+
+    /// Numbers of four bytes that it takes, about.
+    pub(super) fn size(&self) -> usize {
+        self.dfa.next.len() + self.dfa.state_count()
+    }
+}
+
+/// The NFA of several automata of terminals, its start, from which all of them begin, and the repeats that they count.
+pub(super) fn united(parts: &[(TerminalId, Arc<Minimal>)]) -> (Nfa, u32, Vec<Counted>) {
+    let mut nfa = Nfa::default();
+    let mut chains: Vec<Counted> = Vec::new();
+    let mut entries = Vec::with_capacity(parts.len());
+    for (id, part) in parts {
+        let accept = nfa.push(State::Accept(*id));
+        let fragment = Fragment::from_dfa(&part.dfa);
+        entries.extend(fragment.map(|fragment| nfa.paste(&fragment, accept, chains.len())));
+        chains.extend(part.chains.iter().map(|chain| Counted { terminal: *id, ..chain.clone() }));
+    }
+    let start = nfa.union(&entries);
+    let start = nfa.push(start);
+    (nfa, start, chains)
 }
 
 /// In a [`Fragment`]: the state after the fragment.
@@ -250,15 +320,24 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Emits terminals into one NFA.
-pub(super) struct Builder<'a> {
+/// The intersection around an expression that is being lowered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Product {
+    None,
+    /// One that has few states even with repeats copied.
+    Small,
+    /// One in which copies would multiply.
+    Any,
+}
+
+/// Emits a terminal into an NFA.
+struct Builder<'a> {
     nfa: Nfa,
     limits: &'a LexerLimits,
     /// Name of the terminal under construction.
     terminal: &'a str,
     id: TerminalId,
-    /// Intersections around the expression being lowered.
-    products: usize,
+    product: Product,
     counting: &'a Counting,
     /// Repeats that are counted.
     counted: Vec<Counted>,
@@ -266,32 +345,9 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(limits: &'a LexerLimits, counting: &'a Counting) -> Self {
+    fn new(limits: &'a LexerLimits, counting: &'a Counting, terminal: &'a str, id: TerminalId) -> Self {
         let (nfa, counted, classes) = (Nfa::default(), Vec::new(), FxHashMap::default());
-        Self { nfa, limits, terminal: "", id: 0, products: 0, counting, counted, classes }
-    }
-
-    /// Emit one of a terminal's alternatives, if it matches anything, and return the state where it begins.
-    pub(super) fn alternative(
-        &mut self,
-        name: &'a str,
-        expr: &'a Expr,
-        id: TerminalId,
-    ) -> Result<Option<u32>, LexerError> {
-        (self.terminal, self.id) = (name, id);
-        let Some(node) = self.lower(expr, 0)? else { return Ok(None) };
-        if node.nullable {
-            return Err(LexerError::Nullable { terminal: name.to_owned() });
-        }
-        let accept = self.nfa.push(State::Accept(id));
-        self.emit(&node, accept).map(Some)
-    }
-
-    /// The NFA, its start, from which all terminals begin, and the repeats that are counted.
-    pub(super) fn finish(mut self, entries: Vec<u32>) -> (Nfa, u32, Vec<Counted>) {
-        let start = self.nfa.union(&entries);
-        let start = self.nfa.push(start);
-        (self.nfa, start, self.counted)
+        Self { nfa, limits, terminal, id, product: Product::None, counting, counted, classes }
     }
 
     /// Lower `expr`; none if its language is empty.
@@ -333,12 +389,7 @@ impl<'a> Builder<'a> {
                 let body = self.lower(body, depth + 1)?;
                 self.lower_repeat(body, *min, *max)?
             }
-            Expr::And(parts) => {
-                self.products += 1;
-                let node = self.lower_and(parts, depth);
-                self.products -= 1;
-                node?
-            }
+            Expr::And(parts) => self.lower_product(parts, depth)?,
             Expr::Not(part) => {
                 let dfa = match self.lower(part, depth + 1)? {
                     Some(node) => boolean::complement(&self.dfa(&node)?).map_err(|overflow| self.overflow(overflow))?,
@@ -388,14 +439,55 @@ impl<'a> Builder<'a> {
         Ok(Some(Node { nullable: graph[0].0, kind: Kind::Graph(graph), size }))
     }
 
+    /// Lower an intersection: with its repeats copied, and counted if that makes a large product.
+    fn lower_product(&mut self, parts: &'a [Expr], depth: usize) -> Result<Option<Node<'a>>, LexerError> {
+        if self.product != Product::None {
+            return self.lower_and(parts, depth);
+        }
+        let counted = self.counted.len();
+        let mut result = None;
+        if self.may_count() {
+            self.product = Product::Small;
+            result = self.lower_and(parts, depth).ok();
+            // A counter would go with the rest of a product that is to be small.
+            result = result.filter(|_| self.counted.len() == counted);
+            self.counted.truncate(counted);
+        }
+        let result = result.map_or_else(
+            || {
+                self.product = Product::Any;
+                self.lower_and(parts, depth)
+            },
+            Ok,
+        );
+        self.product = Product::None;
+        result
+    }
+
+    /// Whether repeats of this terminal may be counted.
+    fn may_count(&self) -> bool {
+        self.counting.copied_states < u64::MAX && !self.counting.copied.contains(&self.id)
+    }
+
     fn lower_and(&mut self, parts: &'a [Expr], depth: usize) -> Result<Option<Node<'a>>, LexerError> {
-        let mut dfa = boolean::all_strings();
+        let most = match self.product {
+            Product::Small => self.limits.max_dfa_states.min(self.counting.copied_states as usize),
+            _ => self.limits.max_dfa_states,
+        };
+        let mut all: Option<Dfa> = None;
         for part in parts {
             let Some(node) = self.lower(part, depth + 1)? else { return Ok(None) };
-            let product = boolean::intersection(&dfa, &self.dfa(&node)?, self.limits.max_dfa_states);
-            dfa = minimize(product.map_err(|overflow| self.overflow(overflow))?);
+            let dfa = self.dfa(&node)?;
+            all = Some(match all {
+                None => dfa,
+                Some(all) => {
+                    let product = boolean::intersection(&all, &dfa, most);
+                    minimize(product.map_err(|overflow| self.overflow(overflow))?)
+                }
+            });
         }
-        Ok(Fragment::from_dfa(&dfa).map(|f| Node::fragment(Rc::new(f))))
+        let all = all.unwrap_or_else(boolean::all_strings);
+        Ok(Fragment::from_dfa(&all).map(|f| Node::fragment(Rc::new(f))))
     }
 
     fn lower_repeat(
@@ -441,8 +533,11 @@ impl<'a> Builder<'a> {
     /// A counter for so many copies, if they are to be counted.
     fn counter(&mut self, body: &Node<'a>, copies: u32) -> Result<Option<u32>, LexerError> {
         let size = u64::from(copies).saturating_mul(body.size.saturating_add(1));
-        let most = if self.products == 0 { self.counting.copied_states } else { self.counting.copied_states / 16 };
-        if copies < COPIES || size <= most || self.counting.copied.contains(&self.id) {
+        let most = match self.product {
+            Product::Any => self.counting.copied_states / 16,
+            _ => self.counting.copied_states,
+        };
+        if copies < COPIES || size <= most || !self.may_count() {
             return Ok(None);
         }
         let (length, body) = (copies - COPIES_BEFORE - COPIES_AFTER, Arc::new(self.dfa(body)?));
@@ -467,7 +562,7 @@ impl<'a> Builder<'a> {
 
     /// The minimal DFA of one node.
     fn dfa(&self, node: &Node<'a>) -> Result<Dfa, LexerError> {
-        let mut builder = Builder { terminal: self.terminal, id: self.id, ..Builder::new(self.limits, self.counting) };
+        let mut builder = Builder::new(self.limits, self.counting, self.terminal, self.id);
         let accept = builder.nfa.push(State::Accept(0));
         let start = builder.emit(node, accept)?;
         let dfa = determinize(&builder.nfa, start, self.limits, |accepting| u32::from(!accepting.is_empty()));
@@ -483,7 +578,7 @@ impl<'a> Builder<'a> {
         Ok(match &node.kind {
             Kind::Bytes(bytes) => bytes.iter().rev().fold(next, |next, &b| self.nfa.byte(b, next)),
             Kind::Fold(bytes) => bytes.iter().rev().fold(next, |next, &b| self.nfa.folded(b, next)),
-            Kind::Fragment(fragment) => self.paste(fragment, next),
+            Kind::Fragment(fragment) => self.nfa.paste(fragment, next, 0),
             Kind::Cat(parts) => parts.iter().rev().try_fold(next, |next, part| self.emit(part, next))?,
             Kind::Alt(parts) => {
                 let entries = parts.iter().map(|part| self.emit(part, next)).collect::<Result<Vec<_>, _>>()?;
@@ -634,25 +729,6 @@ impl<'a> Builder<'a> {
             Some(exit) => self.nfa.union(&[copy, exit]),
             None => self.nfa.union(&[copy]),
         }
-    }
-
-    fn paste(&mut self, fragment: &Fragment, next: u32) -> u32 {
-        let nfa = &mut self.nfa;
-        let (states, ranges, epsilons) = (nfa.states.len() as u32, nfa.ranges.len() as u32, nfa.epsilons.len() as u32);
-        let place = |target: u32| if target == NEXT { next } else { target + states };
-        for from in fragment.nfa.moves.states() {
-            for &(letter, to) in fragment.nfa.moves.of(from) {
-                nfa.moves.push(place(from), letter, place(to));
-            }
-        }
-        nfa.ranges.extend(fragment.nfa.ranges.iter().map(|r| Range { target: place(r.target), ..*r }));
-        nfa.epsilons.extend(fragment.nfa.epsilons.iter().map(|&target| place(target)));
-        nfa.states.extend(fragment.nfa.states.iter().map(|&state| match state {
-            State::Ranges(from, to) => State::Ranges(from + ranges, to + ranges),
-            State::Union(from, to) => State::Union(from + epsilons, to + epsilons),
-            State::Accept(id) => State::Accept(id),
-        }));
-        place(fragment.start)
     }
 }
 

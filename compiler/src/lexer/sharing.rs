@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// know no such terminal keep to themselves, so that in the middle of their keywords few tokens have to be told apart.
 const WIDE_BYTES: usize = 64;
 
-/// Largest automata of single terminals that are looked at.
+/// Largest automata of terminals that are looked at.
 const LIMITS: LexerLimits =
     LexerLimits { max_nfa_states: 200_000, max_dfa_states: 10_000, max_subset_elements: 1_000_000 };
 

@@ -338,7 +338,7 @@ fn count(exprs: &[Expr]) -> Result<LexerDfa, LexerError> {
         exprs.iter().enumerate().map(|(i, e)| terminal(&format!("T{i}"), e.clone(), 0, false)).collect();
     let members: Vec<TerminalId> = (0..exprs.len() as u32).collect();
     let known = KnownPatterns::default();
-    let terminals = Terminals::new(&terminals, &known);
+    let terminals = Terminals::new(&terminals, &known, &LexerLimits::default());
     LexerDfa::counted(&terminals, &members, false, &LexerLimits::default(), &Counting::default())
 }
 
@@ -481,7 +481,7 @@ proptest! {
         let terminals = exprs.iter().enumerate().map(|(i, (e, priority))| terminal(&name(i), e.clone(), *priority, false));
         let terminals: Vec<Terminal> = terminals.filter(|t| !Naive::matches(&t.expr, b"")).collect();
         let rows: Vec<Vec<u64>> = rows.iter().map(|row| vec![row & ((1 << terminals.len()) - 1)]).collect();
-        let (colours, unions) = sharing::colour(&Terminals::new(&terminals, &KnownPatterns::default()), &rows, &Counting::none());
+        let (colours, unions) = sharing::colour(&Terminals::new(&terminals, &KnownPatterns::default(), &LexerLimits::default()), &rows, &Counting::none());
         let build = |row: &[u64]| {
             LexerDfa::build(&terminals, &bits::iter(row).collect::<Vec<_>>(), true, &LexerLimits::default()).unwrap()
         };
@@ -593,8 +593,9 @@ fn keys_and_punctuation_share_a_lexer_and_strings_another() {
         let rows: Vec<Vec<u64>> = rows.collect();
         let terminals: Vec<Terminal> = named.collect();
         // What is remembered changes nothing.
-        let [first, again] =
-            [(); 2].map(|()| sharing::colour(&Terminals::new(&terminals, &known), &rows, &Counting::none()).0);
+        let [first, again] = [(); 2].map(|()| {
+            sharing::colour(&Terminals::new(&terminals, &known, &LexerLimits::default()), &rows, &Counting::none()).0
+        });
         assert_eq!(first, again);
         again
     };
@@ -615,7 +616,8 @@ fn what_is_remembered_serves_other_terminals() {
         let members: Vec<TerminalId> = (0..terminals.len() as u32).collect();
         let (limits, counting) = (LexerLimits::default(), Counting::none());
         let made = |known: &KnownPatterns| {
-            LexerDfa::counted(&Terminals::new(&terminals, known), &members, resolve_ranks, &limits, &counting).unwrap()
+            LexerDfa::counted(&Terminals::new(&terminals, known, &limits), &members, resolve_ranks, &limits, &counting)
+                .unwrap()
         };
         let dfa = made(&known);
         check_invariants(&dfa);
