@@ -99,6 +99,8 @@ struct Refinement<'l> {
     steps: Steps<'l>,
     of_state: Vec<u32>,
     of_entry: Vec<u32>,
+    /// Whether the class of each entry has changed since states were looked at.
+    is_new: Vec<bool>,
     /// States of each class.
     members: Vec<u32>,
     /// States that have each entry; entries that lead to each state.
@@ -110,6 +112,9 @@ struct Refinement<'l> {
     pending: Vec<u32>,
     work: usize,
 }
+
+/// Steps of a state by class of bytes, with their new classes.
+type News = SmallVec<[(u32, u32); 4]>;
 
 /// Classes of entries from here on are of those that do more than lead to a state.
 const OTHERS: u32 = 1 << 31;
@@ -142,6 +147,7 @@ impl<'l> Refinement<'l> {
             steps,
             of_state,
             of_entry: vec![NONE; steps.entries.len()],
+            is_new: vec![true; steps.entries.len()],
             members,
             states_with: Relation::from_pairs(steps.entries.len(), &with),
             entries_to: Relation::from_pairs(n, &to),
@@ -149,14 +155,14 @@ impl<'l> Refinement<'l> {
             pending: (0..n as u32).collect(),
             work: 0,
         };
-        (0..steps.entries.len() as u32).for_each(|entry| classes.classify(entry));
+        (0..steps.entries.len() as u32).for_each(|entry| _ = classes.classify(entry));
         classes
     }
 
-    /// Find the class of an entry anew.
-    fn classify(&mut self, entry: u32) {
+    /// Find the class of an entry anew; whether it is another one.
+    fn classify(&mut self, entry: u32) -> bool {
         let class = |x: u32| self.of_state[x as usize];
-        self.of_entry[entry as usize] = match &self.steps.entries[entry as usize][..] {
+        let found = match &self.steps.entries[entry as usize][..] {
             [only] if only.emit == [NONE; 2] => class(only.next),
             ways => {
                 let key = ways.iter().flat_map(|a| [a.emit[0], a.emit[1], class(a.next)]).collect();
@@ -164,6 +170,9 @@ impl<'l> Refinement<'l> {
                 *self.others.entry(key).or_insert(next)
             }
         };
+        let is_new = std::mem::replace(&mut self.of_entry[entry as usize], found) != found;
+        self.is_new[entry as usize] = is_new;
+        is_new
     }
 
     /// Tell states apart by texts longer by a byte. Returns whether any were; `None` if that takes too long.
@@ -179,12 +188,14 @@ impl<'l> Refinement<'l> {
         // looked at, the first and those like it stay.
         let mut looked_at: FxHashMap<u32, u32> = FxHashMap::default();
         pending.iter().for_each(|&x| *looked_at.entry(self.of_state[x as usize]).or_default() += 1);
-        let mut parts: FxHashMap<(u32, Vec<u32>), u32> = FxHashMap::default();
+        let mut parts: FxHashMap<(u32, News), u32> = FxHashMap::default();
         let mut changed: Vec<(u32, u32)> = Vec::new();
         for x in pending {
             crate::control::check();
             let old = self.of_state[x as usize];
-            let does = self.steps.of(x).iter().map(|&entry| self.of_entry[entry as usize]).collect();
+            // In all else it does what the others of its class do.
+            let news = self.steps.of(x).iter().zip(0..).filter(|(entry, _)| self.is_new[**entry as usize]);
+            let does = news.map(|(&entry, class)| (class, self.of_entry[entry as usize])).collect();
             let all = looked_at.get_mut(&old).filter(|count| **count == self.members[old as usize]);
             let next = self.members.len() as u32;
             let members = &mut self.members;
@@ -212,9 +223,11 @@ impl<'l> Refinement<'l> {
         }
         entries.sort_unstable();
         entries.dedup();
+        self.is_new.iter_mut().for_each(|is_new| *is_new = false);
         for entry in entries {
-            self.classify(entry);
-            self.pending.extend(self.states_with.row(entry as usize));
+            if self.classify(entry) {
+                self.pending.extend(self.states_with.row(entry as usize));
+            }
         }
         self.pending.sort_unstable();
         self.pending.dedup();

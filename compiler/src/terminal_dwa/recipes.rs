@@ -6,12 +6,13 @@
 //! identifier: a state names another state's partition as its base, and lists the tokens that differ.
 
 use super::outcomes::Outcomes;
-use super::regions::{Event, Place};
+use super::regions::{Differences, Event, Place, Region};
 use super::walk::{Branches, Classes, From, Segment, Walker};
 use crate::bits;
 use crate::config::Config;
 use crate::control;
 use crate::lexer::{DEAD_ENTRY, Entry, NONE, TerminalFacts, WatchedLexer};
+use crate::parallel;
 use crate::vocab::{ByteSet, Trie};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -103,6 +104,15 @@ struct First {
     lo: u32,
 }
 
+/// How a state differs from the nearest of the first `bases` bases: `base`, which is state `other` of its region.
+#[derive(Debug)]
+struct Ahead {
+    bases: usize,
+    base: usize,
+    other: u32,
+    differences: Arc<Differences>,
+}
+
 /// Makes recipes, of any state in any order.
 #[derive(Debug)]
 pub(crate) struct Builder {
@@ -123,12 +133,17 @@ pub(crate) struct Builder {
     /// Regions, and which of them each state is in; `None` if it is in none.
     places: Vec<Arc<Place>>,
     place_of: FxHashMap<u32, Option<(usize, u32)>>,
+    /// What was found of some states before their turn.
+    ahead: FxHashMap<u32, Ahead>,
     /// What [`Builder::shared_with_starts`] said of an entry and class, from a state of a group, between lexemes or not.
     shared: FxHashMap<(u32, usize, u32, bool), Option<Parts>>,
 }
 
 /// Bytes after the first, of tokens by which states of a region are held to be alike.
 const LENGTHS: [u32; 3] = [4, 16, 64];
+
+/// States whose differences are looked for at the same time.
+const AT_ONCE: usize = 128;
 
 /// Changes, each with the group of the start from which tokens go on as after it.
 type Parts = SmallVec<[(u32, u32); 2]>;
@@ -143,9 +158,15 @@ pub(crate) fn build(mut builder: Builder) -> TerminalDwa {
     order.sort_by_cached_key(|x| (std::cmp::Reverse(staying(x)), *x));
     let starts = lexer.starts.iter().copied().filter(|&start| start != NONE);
     let mut recipes = vec![Recipe::default(); n];
-    for (done, x) in starts.chain(order).enumerate() {
-        recipes[x as usize] = builder.recipe(x);
-        control::progress(done, n);
+    let order: Vec<u32> = starts.chain(order).collect();
+    let mut done = 0;
+    for states in order.chunks(AT_ONCE) {
+        builder.compare_ahead(states);
+        for &x in states {
+            recipes[x as usize] = builder.recipe(x);
+            control::progress(done, n);
+            done += 1;
+        }
     }
     TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
 }
@@ -184,6 +205,7 @@ impl Builder {
             bases: Vec::new(),
             places: Vec::new(),
             place_of: FxHashMap::default(),
+            ahead: FxHashMap::default(),
             shared: FxHashMap::default(),
             walker: Walker::new(lexer, trie, outcomes),
         }
@@ -394,7 +416,9 @@ impl Builder {
     fn best_base(&self, x: u32, own_classes: &[usize]) -> Option<usize> {
         let from = self.from(x);
         let lexer = &self.walker.lexer;
-        if self.bases.is_empty() {
+        // Few tokens are soon listed.
+        let tokens = own_classes.iter().map(|&class| self.classes[class].tokens).sum::<u32>();
+        if self.bases.is_empty() || tokens <= self.shared_tokens {
             return None;
         }
         // By class, so that comparing with a base is one run through two rows of numbers.
@@ -443,9 +467,7 @@ impl Builder {
         let same: Vec<bool> =
             does.iter().enumerate().map(|(class, does)| *does == self.does(x, class, height(class))).collect();
         for &First { byte: b, child, .. } in self.first.iter().filter(|f| bits::has(rest, f.byte.into())) {
-            let own = |lo, hi, classes: Classes| {
-                recipe.own.push(Difference { lo, hi, classes });
-            };
+            let own = |lo, hi, classes| add(&mut recipe.own, lo, hi, classes);
             if !bits::has(&bytes, b.into()) {
                 self.walker.walk(from, x, child, own);
             } else if !same[lexer.byte_class[b as usize] as usize] {
@@ -466,10 +488,10 @@ impl Builder {
     fn lost_of(&self, base: usize, lost: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
         let mut found: Vec<(u32, u32)> = Vec::new();
         for &(_, partition) in &self.bases[base].groups {
-            let segments = &self.partitions[partition as usize];
+            let mut segments = &self.partitions[partition as usize][..];
             for &(lo, hi) in &lost {
-                let first = segments.partition_point(|segment| segment.hi <= lo);
-                for segment in segments[first..].iter().take_while(|segment| segment.lo < hi) {
+                segments = ending_after(segments, lo);
+                for segment in segments.iter().take_while(|segment| segment.lo < hi) {
                     let (lo, hi) = (segment.lo.max(lo), segment.hi.min(hi));
                     match found.last_mut() {
                         Some(last) if last.1 == lo => last.1 = hi,
@@ -481,6 +503,36 @@ impl Builder {
         found
     }
 
+    /// Find out on several threads how states differ from those that, as far as is known now, their recipes are built on.
+    fn compare_ahead(&mut self, states: &[u32]) {
+        let pair = |&x: &u32| {
+            let (place, local) = self.place(x)?;
+            let (base, other) = self.nearest(self.from(x), place, local)?;
+            Some((x, Arc::clone(&self.places[place].region), local, base, other))
+        };
+        let pairs: Vec<(u32, Arc<Region>, u32, usize, u32)> = states.iter().filter_map(pair).collect();
+        let trie = Arc::clone(&self.walker.trie);
+        let found = parallel::map(&pairs, |(_, region, local, _, other)| region.differences(&trie, *local, *other));
+        let bases = self.bases.len();
+        let ahead = pairs.iter().zip(found);
+        let ahead = ahead.map(|(&(x, _, _, base, other), differences)| (x, Ahead { bases, base, other, differences }));
+        self.ahead = ahead.collect();
+    }
+
+    /// The base in its region that is nearest to a state, and how the state differs from it.
+    fn differ_from_nearest(&mut self, (place, local): (usize, u32), x: u32) -> Option<(usize, Arc<Differences>)> {
+        let ahead = self.ahead.remove(&x);
+        let (base, other) = match &ahead {
+            Some(ahead) if ahead.bases == self.bases.len() => (ahead.base, ahead.other),
+            _ => self.nearest(self.from(x), place, local)?,
+        };
+        let differences = match ahead {
+            Some(ahead) if ahead.other == other => ahead.differences,
+            _ => self.places[place].region.differences(&self.walker.trie, local, other),
+        };
+        Some((base, differences))
+    }
+
     /// What a state of a region does: as another state of it, but for some tokens.
     fn in_region(
         &mut self,
@@ -490,10 +542,8 @@ impl Builder {
         groups: &mut Groups,
         recipe: &mut Recipe,
     ) {
-        let (from, trie) = (self.from(x), Arc::clone(&self.walker.trie));
-        let region = Arc::clone(&self.places[place].region);
-        if let Some((base, other)) = self.nearest(from, place, local) {
-            let differences = region.differences(&trie, local, other);
+        let from = self.from(x);
+        if let Some((base, differences)) = self.differ_from_nearest((place, local), x) {
             let bytes = self.bases[base].bytes;
             let kept: ByteSet = std::array::from_fn(|i| rest[i] & bytes[i]);
             let more: ByteSet = std::array::from_fn(|i| rest[i] & !bytes[i]);
@@ -545,15 +595,16 @@ impl Builder {
     /// What the tokens of events with certain first bytes do in this lexer.
     fn evaluate(&mut self, place: usize, from: From, events: &[Event], bytes: &ByteSet) -> Vec<Difference> {
         let (place, trie) = (Arc::clone(&self.places[place]), Arc::clone(&self.walker.trie));
-        let mut out = Vec::new();
+        let mut out: Vec<Difference> = Vec::new();
+        let mut first = 0;
         for event in events {
-            if !bits::has(bytes, self.first_byte(event.lo).into()) {
+            first += self.first[first + 1..].iter().take_while(|first| first.lo <= event.lo).count();
+            if !bits::has(bytes, self.first[first].byte.into()) {
                 continue;
             }
             let x = place.states[event.state as usize];
             if event.node == NONE {
-                let classes = self.walker.classes(from, &Walker::start(x));
-                out.push(Difference { lo: event.lo, hi: event.hi, classes });
+                add(&mut out, event.lo, event.hi, self.walker.classes(from, &Walker::start(x)));
                 continue;
             }
             let here = |node: &u32| trie.tokens_of(*node).start < event.hi;
@@ -562,10 +613,7 @@ impl Builder {
                     continue;
                 }
                 self.walker.walk(from, x, node, |lo, hi, classes| {
-                    let (lo, hi) = (lo.max(event.lo), hi.min(event.hi));
-                    if lo < hi {
-                        out.push(Difference { lo, hi, classes });
-                    }
+                    add(&mut out, lo.max(event.lo), hi.min(event.hi), classes);
                 });
             }
         }
@@ -581,9 +629,7 @@ impl Builder {
         let from = self.from(x);
         let mut own: Vec<Difference> = Vec::new();
         for f in self.first.iter().filter(|f| bits::has(rest, f.byte.into())) {
-            self.walker.walk(from, x, f.child, |lo, hi, classes| {
-                own.push(Difference { lo, hi, classes });
-            });
+            self.walker.walk(from, x, f.child, |lo, hi, classes| add(&mut own, lo, hi, classes));
         }
         self.keep(x, own, rest, groups, recipe);
     }
@@ -611,6 +657,26 @@ impl Builder {
         self.bases.push(Base { x, from, bytes: *bytes, does: OnceCell::new(), groups: of_groups, tokens });
         self.build_on(self.bases.len() - 1, bytes, groups);
     }
+}
+
+/// Add what tokens do, to the last ones if they come next and do the same.
+fn add(own: &mut Vec<Difference>, lo: u32, hi: u32, classes: Classes) {
+    match own.last_mut() {
+        Some(last) if last.hi == lo && last.classes == classes => last.hi = hi,
+        _ if lo < hi => own.push(Difference { lo, hi, classes }),
+        _ => {}
+    }
+}
+
+/// The segments that end after a token, looked for from the first one on: it is often near.
+fn ending_after(segments: &[Segment], token: u32) -> &[Segment] {
+    let mut past = 1;
+    while segments.get(past).is_some_and(|segment| segment.hi <= token) {
+        past *= 2;
+    }
+    let before = past / 2;
+    let near = &segments[before.min(segments.len())..segments.len().min(past + 1)];
+    &segments[before.min(segments.len()) + near.partition_point(|segment| segment.hi <= token)..]
 }
 
 /// Ascending segments, neighbours of one class joined.

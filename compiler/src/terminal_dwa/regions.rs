@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// States of the largest regions that are looked at.
-const MOST_STATES: usize = 4096;
+const MOST_STATES: usize = 1 << 15;
 /// States of the largest white space that is kept.
 const MOST_KEPT: usize = 1024;
 
@@ -66,6 +66,16 @@ pub(super) struct Differences {
     pub lost: Vec<(u32, u32)>,
     /// What they do.
     pub own: Vec<Event>,
+}
+
+impl Differences {
+    /// Add tokens of the other, to the last ones if those are not among the first `begun`.
+    fn lose(&mut self, begun: usize, lo: u32, hi: u32) {
+        match self.lost[begun..].last_mut() {
+            Some(last) if last.1 == lo => last.1 = hi,
+            _ => self.lost.push((lo, hi)),
+        }
+    }
 }
 
 /// A region.
@@ -127,9 +137,9 @@ impl Regions {
     /// The region of a state; `None` if it is large, or if ways of leaving are not alike, or if lexemes that are not ignored
     /// go on with few bytes, fewer than `wide`.
     pub(super) fn find(&self, lexer: &WatchedLexer, x: u32, wide: u32) -> Option<Place> {
-        let (states, is_closed) = reached(lexer, x, wide)?;
+        let (states, ids, is_closed) = reached(lexer, x, wide)?;
+        let columns = Columns::of(lexer, &states, &ids)?;
         let local = states.iter().copied().zip(0..).collect();
-        let columns = Columns::of(lexer, &states, &local)?;
         let live = numbered(states.iter().map(|&x| lexer.live[x as usize]));
         let (byte_class, ways) = columns.shape(lexer, states.len());
         let shape = Shape { byte_class, ways: ways.into(), live };
@@ -150,8 +160,8 @@ fn ends(lexer: &WatchedLexer, way: &Alternative) -> bool {
     way.emit[0] != NONE && way.emit[1] == NONE && lexer.live[way.next as usize] == NONE
 }
 
-/// The states of the region of `x`, if it is not large, and whether it is closed.
-fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<(Vec<u32>, bool)> {
+/// The states of the region of `x`, if it is not large, which of them each state is, and whether it is closed.
+fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<(Vec<u32>, Vec<u32>, bool)> {
     let row = |x: u32| &lexer.steps[x as usize * lexer.classes..][..lexer.byte_classes()];
     let ignored = lexer.sets.sets[*lexer.live.get(x as usize).filter(|live| **live != NONE)? as usize].terms.is_empty();
     let bytes = |class: usize| lexer.byte_class.iter().filter(|&&c| usize::from(c) == class).count();
@@ -161,7 +171,8 @@ fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<(Vec<u32>, bool)> 
     }
     let mut states = vec![x];
     let mut edges: Vec<(u32, u32)> = Vec::new();
-    let mut ids = FxHashMap::from_iter([(x, 0)]);
+    let mut ids = vec![NONE; lexer.state_count()];
+    ids[x as usize] = 0;
     let mut done = 0;
     while done < states.len() {
         if lexer.watched[states[done] as usize] {
@@ -171,11 +182,12 @@ fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<(Vec<u32>, bool)> 
         for &entry in row(states[done]) {
             let Some(next) = inside(lexer, entry).filter(|next| *next != last) else { continue };
             last = next;
-            let id = *ids.entry(next).or_insert_with(|| {
+            let id = &mut ids[next as usize];
+            if *id == NONE {
+                *id = states.len() as u32;
                 states.push(next);
-                states.len() as u32 - 1
-            });
-            edges.push((id, done as u32));
+            }
+            edges.push((*id, done as u32));
         }
         if states.len() > MOST_STATES {
             return None;
@@ -183,7 +195,7 @@ fn reached(lexer: &WatchedLexer, x: u32, wide: u32) -> Option<(Vec<u32>, bool)> 
         done += 1;
     }
     let is_closed = ignored && states.len() <= MOST_KEPT || all_reach_first(states.len(), &edges);
-    Some((states, is_closed))
+    Some((states, ids, is_closed))
 }
 
 /// Whether the first node is reached from all, given the edges backwards.
@@ -203,25 +215,27 @@ fn all_reach_first(count: usize, edges: &[(u32, u32)]) -> bool {
 struct Columns(Vec<Vec<Way>>);
 
 impl Columns {
-    fn of(lexer: &WatchedLexer, states: &[u32], ids: &FxHashMap<u32, u32>) -> Option<Self> {
+    fn of(lexer: &WatchedLexer, states: &[u32], ids: &[u32]) -> Option<Self> {
         let mut cands: FxHashMap<u32, u32> = FxHashMap::from_iter([(NONE, NOTHING)]);
         let mut finals: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut after: FxHashMap<(u32, usize), u32> = FxHashMap::default();
+        // The entry of each class after each set of candidates.
+        let mut after: Vec<Vec<Option<u32>>> = Vec::new();
         let mut columns: Vec<Vec<Way>> = vec![Vec::with_capacity(states.len()); lexer.byte_classes()];
         for &x in states {
             let next = cands.len() as u32;
             let cand = *cands.entry(lexer.cand[x as usize]).or_insert(next);
+            after.resize(cands.len(), vec![None; lexer.byte_classes()]);
             for (class, column) in columns.iter_mut().enumerate() {
                 let entry = lexer.steps[x as usize * lexer.classes + class];
                 let ways = &lexer.entries[entry as usize];
                 column.push(if let Some(next) = inside(lexer, entry) {
-                    Way::Inside(ids[&next])
+                    Way::Inside(ids[next as usize])
                 } else if entry != DEAD_ENTRY && ways.iter().all(|a| ends(lexer, a)) {
                     let next = finals.len() as u32;
                     Way::Final(*finals.entry(entry).or_insert(next))
                 } else {
                     // What ended before the byte says all, in whichever state; one that accepts nothing is dead.
-                    let known = *after.entry((cand, class)).or_insert(entry);
+                    let known = *after[cand as usize][class].get_or_insert(entry);
                     if known != entry
                         || ways.iter().any(|a| a.emit[0] == NONE)
                         || cand == NOTHING && entry != DEAD_ENTRY
@@ -431,6 +445,8 @@ impl Region {
     fn compare(&self, trie: &Trie, top: u32, above: (u32, u32), states: &mut Vec<(u32, u32)>, found: &mut Differences) {
         crate::control::check();
         let horizons = self.horizons(trie);
+        // Those below one first byte are not joined with those before: some may not be asked for.
+        let begun = (found.lost.len(), found.own.len());
         states.clear();
         states.push(above);
         let mut node = top;
@@ -451,7 +467,7 @@ impl Region {
                         _ => found.own.push(Event { lo: tokens.start, hi: tokens.end, state: mine, node }),
                     }
                     if b != Way::After(NOTHING) {
-                        found.lost.push((tokens.start, tokens.end));
+                        found.lose(begun.0, tokens.start, tokens.end);
                     }
                     node = end;
                     continue;
@@ -467,8 +483,11 @@ impl Region {
                 false => (tokens.start + u32::from(trie.token_at(node).is_some()), node + 1),
             };
             if tokens.start < hi && self.shape.live[to as usize] != self.shape.live[other as usize] {
-                found.lost.push((tokens.start, hi));
-                found.own.push(Event { lo: tokens.start, hi, state: to, node: NONE });
+                found.lose(begun.0, tokens.start, hi);
+                match found.own[begun.1..].last_mut() {
+                    Some(last) if last.hi == tokens.start && self.ends_alike(last, to) => last.hi = hi,
+                    _ => found.own.push(Event { lo: tokens.start, hi, state: to, node: NONE }),
+                }
             }
             states.truncate(depth + 1);
             states.push((to, other));

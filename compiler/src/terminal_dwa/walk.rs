@@ -88,6 +88,8 @@ pub(super) struct Walker {
     horizons: OnceCell<Horizons>,
     /// What the last token that ended in each lexer state came from, and its group and class: neighbours often agree.
     recent: Vec<(Place, (u32, u32))>,
+    /// Branches by depth: room for the next walk.
+    levels: Vec<Branches>,
     /// Bytes of each class.
     class_bytes: Vec<ByteSet>,
     /// Bytes under which each state stays as it is, emitting nothing; made for the states that are asked for.
@@ -106,7 +108,17 @@ impl Walker {
         let bytes_staying = vec![OnceCell::new(); lexer.state_count()];
         let stays_on_characters = vec![OnceCell::new(); lexer.state_count()];
         let horizons = OnceCell::new();
-        Walker { lexer, trie, outcomes, horizons, recent, class_bytes, bytes_staying, stays_on_characters }
+        Walker {
+            lexer,
+            trie,
+            outcomes,
+            horizons,
+            recent,
+            levels: Vec::new(),
+            class_bytes,
+            bytes_staying,
+            stays_on_characters,
+        }
     }
 
     /// Byte classes under which a state stays as it is and emits nothing.
@@ -351,10 +363,12 @@ impl Walker {
     /// ascending order. What came before `top` must have emitted nothing.
     pub fn walk(&mut self, from: From, x: u32, top: u32, mut record: impl FnMut(u32, u32, Classes)) {
         crate::control::check();
-        let mut levels: Vec<Branches> = vec![Branches::new(); self.trie.depth[top as usize] as usize];
-        if let Some(above) = levels.last_mut() {
-            *above = Self::start(x);
+        let mut levels = std::mem::take(&mut self.levels);
+        let first = self.trie.depth[top as usize] as usize;
+        if levels.len() < first {
+            levels.resize(first, Branches::new());
         }
+        levels[first - 1] = Self::start(x);
         let mut node = top;
         let end = self.trie.end[top as usize];
         while node < end {
@@ -378,6 +392,7 @@ impl Walker {
                 node += 1;
             }
         }
+        self.levels = levels;
     }
 
     /// Walk the subtree of `child` from lexer states `x` and `base` at once and report where they differ: `lost` gets
