@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 
 /// How often the caller's thread looks.
 const INTERVAL: Duration = Duration::from_millis(10);
+/// Bytes after which a build that may stay partial, and has no limits, leaves the rest to be filled on demand: few machines have
+/// room for whatever a grammar could take.
+pub(crate) const MOST_OPTIONAL: usize = 1 << 30;
 /// Stack of a build's thread: expressions nest up to a limit.
 const STACK_BYTES: usize = 32 << 20;
 
@@ -30,6 +33,14 @@ pub struct Budget {
     pub partial: bool,
     /// Bytes that the process has allocated now, for `max_memory` and the statistics; `None` if nobody counts.
     pub allocated: Option<fn() -> usize>,
+}
+
+impl Budget {
+    /// Whether the build may stay partial and nobody said when, so that the defaults hold.
+    pub(crate) fn is_default(&self) -> bool {
+        let limits = [self.max_seconds.is_some(), self.max_memory.is_some(), self.max_artifact.is_some()];
+        self.partial && limits == [false; 3]
+    }
 }
 
 /// Why a build stopped.
@@ -188,11 +199,13 @@ impl Control {
     }
 
     fn decide(&self, budget: &Budget, started: Instant) -> Option<Stop> {
-        if budget.max_memory.is_some_and(|most| self.taken() > most) {
+        let optional = self.optional.load(Ordering::Relaxed);
+        let most_memory = budget.max_memory.or((budget.is_default() && optional).then_some(MOST_OPTIONAL));
+        if most_memory.is_some_and(|most| self.taken() > most) {
             return Some(Stop::Memory);
         }
         let late = budget.max_seconds.is_some_and(|most| started.elapsed().as_secs_f64() > most);
-        (late && self.optional.load(Ordering::Relaxed)).then_some(Stop::Seconds)
+        (late && optional).then_some(Stop::Seconds)
     }
 }
 

@@ -75,7 +75,8 @@ impl Front {
 
         control::begin("lr_table");
         let unkept = KnownPatterns::default();
-        let terminals = Terminals::new(&grammar.terminals, vocab.map_or(&unkept, |(trie, _)| &trie.patterns));
+        let terminals =
+            Terminals::new(&grammar.terminals, vocab.map_or(&unkept, |(trie, _)| &trie.patterns), &config.lexer);
         let lexer_error = |error| CompileError::Lexer { position: terminal_position(&grammar, &error), error };
         let symbols = Symbols::new(&grammar.terminals, vocab.map(|(_, size)| size)).map_err(lexer_error)?;
         // The basic lexer does not ask the table for anything.
@@ -219,7 +220,8 @@ pub fn find_cuts(source: &Source, limits: &LexerLimits) -> Result<Vec<Cut>, Comp
     let reduced = grammar::epsilon::remove_hidden_recursion(grammar::reduce::validate_and_reduce(grammar)?);
     let table = LrTable::build(&reduced, &fallback, LrLimits::default())?;
     let known = KnownPatterns::default();
-    let groups = Groups::contextual(&Terminals::new(&grammar.terminals, &known), &table, false, &Counting::none());
+    let groups =
+        Groups::contextual(&Terminals::new(&grammar.terminals, &known, limits), &table, false, &Counting::none());
     lexer::find_cuts(&grammar.terminals, &groups, &Follow::build(&reduced, &fallback), limits)
         .map_err(|error| CompileError::Lexer { position: terminal_position(grammar, &error), error })
 }

@@ -92,6 +92,10 @@ pub struct Stats {
     pub sizes: Sizes,
 }
 
+/// Lexer states up to which a build that has no limits makes their rows ahead of time. One of more takes minutes, for states
+/// of which a text meets a few: the products of bounded strings.
+const MOST_STATES_AHEAD: usize = 1 << 15;
+
 /// Counts, by name.
 type Sizes = Vec<(&'static str, u64)>;
 
@@ -137,6 +141,11 @@ pub fn compile(
         let mut sizes = front.sizes();
         let bytes = match schedule {
             Schedule::AheadOfTime => {
+                let states = front.lexer.state_count();
+                if build.config.budget.is_default() && states > MOST_STATES_AHEAD {
+                    let limit = format!("the default limit of {MOST_STATES_AHEAD} lexer states (there are {states})");
+                    return Err(CompileError::Budget { limit, stage: "lexer" });
+                }
                 control.rest_is_optional();
                 Some(build.whole(front, &mut sizes)?)
             }
@@ -150,7 +159,9 @@ pub fn compile(
             _ => (Some((bytes, sizes)), None),
         },
         Ok(Ok((None, _))) => (None, None),
-        Ok(Err(error @ CompileError::Limit { .. })) if build.front.get().is_some() => (None, Some(error)),
+        Ok(Err(error @ (CompileError::Limit { .. } | CompileError::Budget { .. }))) if build.front.get().is_some() => {
+            (None, Some(error))
+        }
         Ok(Err(error)) => return Err(error),
         Err(stop) => (None, Some(build.stopped(stop, &control)?)),
     };
@@ -266,7 +277,8 @@ impl Build {
                 Ok(CompileError::Budget { limit, stage })
             }
             Stop::Memory => {
-                let limit = format!("max_memory_mb = {}", mebibytes(budget.max_memory.unwrap_or_default()));
+                let limit =
+                    format!("max_memory_mb = {}", mebibytes(budget.max_memory.unwrap_or(control::MOST_OPTIONAL)));
                 Ok(CompileError::Budget { limit, stage })
             }
         }
