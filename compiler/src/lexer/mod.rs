@@ -6,7 +6,8 @@
 //!    code-point classes into small shared byte automata, `boolean` computes `&` and `~` on automata of the operands;
 //! 2. `determinize`: subset construction over byte classes, keyed by the NFA states that matter;
 //! 3. `minimize`: Hopcroft's partition refinement, then the coarsest byte classes, then breadth-first numbering;
-//! 4. `components`: all this happens for terminals together that may begin alike, once for each set of them;
+//! 4. `components`: all this happens once for each part of a terminal, and again for the automata of those together that may
+//!    begin alike, once for each set of them;
 //! 5. `words`: what are no patterns but words joins them as a trie, without passing through the other stages.
 //!
 //! Which is which is found out once for all lexers of a grammar (`terminals`), and what its patterns have in common with those
@@ -85,7 +86,7 @@ pub const DEAD: u32 = u32::MAX;
 /// How large the automata of one lexer may grow before the build gives up with a [`LexerError`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LexerLimits {
-    /// NFA states, of all terminals together that may begin alike. Default 4,000,000, some 100 MB.
+    /// NFA states of a terminal. Default 4,000,000, some 100 MB.
     pub max_nfa_states: usize,
     /// DFA states before minimisation, of the lexer and of each operand of `&` and `~`. Default 1,000,000; a state takes
     /// four bytes per byte class.

@@ -783,7 +783,12 @@ fn every_error_says_what_and_where() {
     check(
         &[hard()],
         &small(1000, 1000, 1_000_000),
-        "lexer passed 1000 DFA states for all terminals together; simplify ambiguous repeats or raise max_dfa_states",
+        "lexer passed 1000 DFA states in terminal \"T0\"; simplify ambiguous repeats or raise max_dfa_states",
+    );
+    check(
+        &[Expr::Cat(vec![repeat(ab(), 0, None), lit("a"), repeat(ab(), 8, Some(8))]), repeat(lit("aba"), 1, None)],
+        &small(1000, 513, 1_000_000),
+        "lexer passed 513 DFA states for all terminals together; simplify ambiguous repeats or raise max_dfa_states",
     );
     check(
         &[Expr::Cat(vec![lit("x"), not(hard())])],
@@ -793,8 +798,7 @@ fn every_error_says_what_and_where() {
     check(
         &[hard()],
         &small(1000, 1_000_000, 1000),
-        "lexer passed 1000 subset elements for all terminals together; simplify ambiguous repeats or raise \
-         max_subset_elements",
+        "lexer passed 1000 subset elements in terminal \"T0\"; simplify ambiguous repeats or raise max_subset_elements",
     );
 }
 
