@@ -20,7 +20,7 @@
 //! counters allow is not looked at, which can only keep more apart; two that count are kept apart at once, since a lexer of
 //! both would have states for all pairs of their counts.
 
-use super::classes::ByteClasses;
+use super::classes::{ByteClasses, classes_of};
 use super::known::AloneKey;
 use super::{Counting, DEAD, LexerDfa, LexerLimits, Terminals};
 use crate::bits;
@@ -144,10 +144,12 @@ pub(super) struct Verdict {
 impl Verdict {
     /// The verdict on two automata; none if it takes more work than this.
     fn new(a: &Alone, b: &Alone, most_work: usize) -> Option<Self> {
-        let classes = ByteClasses::joint([&a.dfa.byte_class, &b.dfa.byte_class].into_iter()).samples();
+        let samples = ByteClasses::joint([&a.dfa.byte_class, &b.dfa.byte_class].into_iter()).samples();
+        let (of_a, of_b) = (classes_of(&samples, &a.dfa.byte_class), classes_of(&samples, &b.dfa.byte_class));
+        let classes: Vec<(usize, usize)> = of_a.into_iter().zip(of_b).collect();
         let most = a.dfa.state_count() + b.dfa.state_count();
         let mut pairs = vec![(0, 0)];
-        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+        let mut seen = Seen::new(a.dfa.state_count(), b.dfa.state_count());
         let mut verdict = Verdict::default();
         let mut done = 0;
         while let Some(&(p, q)) = pairs.get(done) {
@@ -163,12 +165,14 @@ impl Verdict {
             if verdict.work > most_work {
                 return None;
             }
-            for &byte in &classes {
-                if let (Some(p), Some(q)) = (a.dfa.step(p, byte), b.dfa.step(q, byte))
-                    && seen.insert((p, q))
-                {
-                    pairs.push((p, q));
+            let (row, other) = (a.dfa.row(p), b.dfa.row(q));
+            let mut last = (DEAD, DEAD);
+            for &(in_a, in_b) in &classes {
+                let pair = (row[in_a], other[in_b]);
+                if pair.0 != DEAD && pair.1 != DEAD && pair != last && seen.insert(pair) {
+                    pairs.push(pair);
                 }
+                last = pair;
             }
             let of_a = a.dfa.moves.of(p).iter().map(|&(_, to)| (to, q));
             let of_b = b.dfa.moves.of(q).iter().map(|&(_, to)| (p, to));
@@ -176,6 +180,38 @@ impl Verdict {
             done += 1;
         }
         Some(verdict)
+    }
+}
+
+/// Pairs of states that were met.
+enum Seen {
+    /// As bits, of so many a row.
+    Few(Vec<u64>, usize),
+    Many(FxHashSet<(u32, u32)>),
+}
+
+impl Seen {
+    /// Pairs up to which they are bits.
+    const FEW: usize = 1 << 24;
+
+    fn new(a: usize, b: usize) -> Self {
+        match a * b <= Self::FEW {
+            true => Seen::Few(vec![0; bits::words(a * b)], b),
+            false => Seen::Many(FxHashSet::default()),
+        }
+    }
+
+    /// Whether a pair is new.
+    fn insert(&mut self, (p, q): (u32, u32)) -> bool {
+        match self {
+            Seen::Few(seen, width) => {
+                let at = p as usize * *width + q as usize;
+                let is_new = seen[at / 64] >> (at % 64) & 1 == 0;
+                seen[at / 64] |= 1 << (at % 64);
+                is_new
+            }
+            Seen::Many(seen) => seen.insert((p, q)),
+        }
     }
 }
 
