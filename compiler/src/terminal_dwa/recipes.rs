@@ -104,13 +104,15 @@ struct First {
     lo: u32,
 }
 
-/// How a state differs from the nearest of the first `bases` bases: `base`, which is state `other` of its region.
-#[derive(Debug)]
-struct Ahead {
+/// A state, `local` of its region, and the nearest of the first `bases` bases: `base`, which is `other` of the region.
+#[derive(Debug, Clone)]
+struct Pair {
+    x: u32,
+    region: Arc<Region>,
+    local: u32,
     bases: usize,
     base: usize,
     other: u32,
-    differences: Arc<Differences>,
 }
 
 /// Makes recipes, of any state in any order.
@@ -134,7 +136,7 @@ pub(crate) struct Builder {
     places: Vec<Arc<Place>>,
     place_of: FxHashMap<u32, Option<(usize, u32)>>,
     /// What was found of some states before their turn.
-    ahead: FxHashMap<u32, Ahead>,
+    ahead: FxHashMap<u32, (Pair, Arc<Differences>)>,
     /// What [`Builder::shared_with_starts`] said of an entry and class, from a state of a group, between lexemes or not.
     shared: FxHashMap<(u32, usize, u32, bool), Option<Parts>>,
 }
@@ -142,8 +144,8 @@ pub(crate) struct Builder {
 /// Bytes after the first, of tokens by which states of a region are held to be alike.
 const LENGTHS: [u32; 3] = [4, 16, 64];
 
-/// States whose differences are looked for at the same time.
-const AT_ONCE: usize = 128;
+/// States that are compared with others while the recipes of as many before them are made.
+const AT_ONCE: usize = 32;
 
 /// Changes, each with the group of the start from which tokens go on as after it.
 type Parts = SmallVec<[(u32, u32); 2]>;
@@ -159,16 +161,28 @@ pub(crate) fn build(mut builder: Builder) -> TerminalDwa {
     let starts = lexer.starts.iter().copied().filter(|&start| start != NONE);
     let mut recipes = vec![Recipe::default(); n];
     let order: Vec<u32> = starts.chain(order).collect();
+    let trie = Arc::clone(&builder.walker.trie);
     let mut done = 0;
-    for states in order.chunks(AT_ONCE) {
-        builder.compare_ahead(states);
-        for &x in states {
-            recipes[x as usize] = builder.recipe(x);
-            control::progress(done, n);
-            done += 1;
-        }
+    let mut chunks = order.chunks(AT_ONCE).peekable();
+    while let Some(states) = chunks.next() {
+        let pairs = chunks.peek().map_or_else(Vec::new, |next| builder.pairs(next));
+        let make = || {
+            for &x in states {
+                recipes[x as usize] = builder.recipe(x);
+                control::progress(done, n);
+                done += 1;
+            }
+        };
+        let (ahead, ()) = parallel::join(!pairs.is_empty(), || compare_ahead(&pairs, &trie), make);
+        builder.ahead = ahead;
     }
     TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
+}
+
+/// How the states of some pairs differ, found out on several threads.
+fn compare_ahead(pairs: &[Pair], trie: &Trie) -> FxHashMap<u32, (Pair, Arc<Differences>)> {
+    let found = parallel::map(pairs, |pair| pair.region.differences(trie, pair.local, pair.other));
+    pairs.iter().zip(found).map(|(pair, differences)| (pair.x, (pair.clone(), differences))).collect()
 }
 
 impl Builder {
@@ -503,31 +517,26 @@ impl Builder {
         found
     }
 
-    /// Find out on several threads how states differ from those that, as far as is known now, their recipes are built on.
-    fn compare_ahead(&mut self, states: &[u32]) {
+    /// Which states, as far as is known now, the recipes of some are built on.
+    fn pairs(&mut self, states: &[u32]) -> Vec<Pair> {
+        let bases = self.bases.len();
         let pair = |&x: &u32| {
             let (place, local) = self.place(x)?;
             let (base, other) = self.nearest(self.from(x), place, local)?;
-            Some((x, Arc::clone(&self.places[place].region), local, base, other))
+            Some(Pair { x, region: Arc::clone(&self.places[place].region), local, bases, base, other })
         };
-        let pairs: Vec<(u32, Arc<Region>, u32, usize, u32)> = states.iter().filter_map(pair).collect();
-        let trie = Arc::clone(&self.walker.trie);
-        let found = parallel::map(&pairs, |(_, region, local, _, other)| region.differences(&trie, *local, *other));
-        let bases = self.bases.len();
-        let ahead = pairs.iter().zip(found);
-        let ahead = ahead.map(|(&(x, _, _, base, other), differences)| (x, Ahead { bases, base, other, differences }));
-        self.ahead = ahead.collect();
+        states.iter().filter_map(pair).collect()
     }
 
     /// The base in its region that is nearest to a state, and how the state differs from it.
     fn differ_from_nearest(&mut self, (place, local): (usize, u32), x: u32) -> Option<(usize, Arc<Differences>)> {
         let ahead = self.ahead.remove(&x);
         let (base, other) = match &ahead {
-            Some(ahead) if ahead.bases == self.bases.len() => (ahead.base, ahead.other),
+            Some((pair, _)) if pair.bases == self.bases.len() => (pair.base, pair.other),
             _ => self.nearest(self.from(x), place, local)?,
         };
         let differences = match ahead {
-            Some(ahead) if ahead.other == other => ahead.differences,
+            Some((pair, differences)) if pair.other == other => differences,
             _ => self.places[place].region.differences(&self.walker.trie, local, other),
         };
         Some((base, differences))
