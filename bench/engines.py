@@ -109,6 +109,8 @@ class Engine:
 
 
 class Glrgrid(Engine):
+    """glrgrid ahead of time: what is not whole in half a minute is refused, and not left to be filled on demand."""
+
     name = "glrgrid"
     package = "glrgrid"
 
@@ -127,7 +129,7 @@ class Glrgrid(Engine):
             return self.module.Grammar.from_json_schema(schema)
 
     def compile(self, grammar: Any) -> Any:
-        return self.module.compile(grammar, self.vocab)
+        return self.module.compile(grammar, self.vocab, max_seconds=30, on_budget="error")
 
     def save(self, compiled: Any, path: str) -> int:
         compiled.save(path)
