@@ -56,7 +56,7 @@ def compile(
     on_budget : {"partial", "error"}
         What to do when a limit is passed. ``"partial"``: serve as in lazy mode, and say so in ``.warnings``;
         ``.stats["rows_missing"]`` counts the lexer states whose rows were not needed yet. ``"error"``: raise. A build
-        that may stay partial and has no limit stays so past 1 GiB, or if the lexer has more than 32,768 states.
+        that may stay partial and has no limit stays so past 1 GiB, or if the lexer has more than 16,384 states.
     max_threads : int, optional
         Threads that the build may use; one for each core by default.
     cancel : CancelToken, optional

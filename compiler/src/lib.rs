@@ -94,7 +94,7 @@ pub struct Stats {
 
 /// Lexer states up to which a build that has no limits makes their rows ahead of time. One of more takes minutes, for states
 /// of which a text meets a few: the products of bounded strings.
-const MOST_STATES_AHEAD: usize = 1 << 15;
+const MOST_STATES_AHEAD: usize = 1 << 14;
 
 /// Counts, by name.
 type Sizes = Vec<(&'static str, u64)>;

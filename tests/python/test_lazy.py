@@ -111,9 +111,9 @@ def test_limits(vocab: gg.Vocab) -> None:
 def test_without_limits_a_large_lexer_is_served_on_demand(vocab: gg.Vocab) -> None:
     values = {"a": {"format": "hostname"}, "b": {"type": "string", "maxLength": 3000}}
     schema = {"type": "object", "additionalProperties": {"type": "object", "properties": values}}
-    with pytest.warns(gg.CompileWarning, match=r"default limit of 32768 lexer states \(there are \d+\)"):
+    with pytest.warns(gg.CompileWarning, match=r"default limit of 16384 lexer states \(there are \d+\)"):
         partial = gg.compile(gg.Grammar.from_json_schema(schema), vocab)
-    assert partial.stats["rows_missing"] == partial.stats["lexer_states"] > 32768
+    assert partial.stats["rows_missing"] == partial.stats["lexer_states"] > 16384
     assert gg.Matcher(partial).accept_bytes(b'{"x":{"a":"h.example","b":"') == 27
     with pytest.warns(gg.CompileWarning, match="max_seconds = 0.01"):
         gg.compile(gg.Grammar.from_json_schema(schema), vocab, max_seconds=0.01)
