@@ -69,13 +69,12 @@ impl Component {
             parts: pattern.parts.iter().map(|part| part.number(known)).collect(),
             whole: pattern.whole,
             rank: rules.rank(pattern.id),
-            copied: rules.counting.copied.contains(&pattern.id),
+            copied_states: rules.counting.copied_states_of(pattern.id),
         };
         let key = ComponentKey {
             members: patterns.iter().map(member).collect(),
             resolve_ranks: rules.resolve_ranks,
             limits: rules.limits.clone(),
-            copied_states: rules.counting.copied_states,
         };
         known.component(key, || Self::build(patterns, rules))
     }

@@ -140,6 +140,11 @@ impl Counting {
     pub fn none() -> Self {
         Counting { copied_states: u64::MAX, copied: FxHashSet::default() }
     }
+
+    /// NFA states up to which repeats of a terminal are copied: all, if they are not to be counted.
+    pub(super) fn copied_states_of(&self, terminal: TerminalId) -> u64 {
+        if self.copied.contains(&terminal) { u64::MAX } else { self.copied_states }
+    }
 }
 
 /// The moves of some states: pairs of a letter and a target, by letter.

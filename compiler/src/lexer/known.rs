@@ -38,7 +38,6 @@ pub(super) struct ComponentKey {
     pub members: Vec<MemberKey>,
     pub resolve_ranks: bool,
     pub limits: LexerLimits,
-    pub copied_states: u64,
 }
 
 /// What a component depends on of a terminal.
@@ -47,7 +46,7 @@ pub(super) struct MemberKey {
     pub parts: Vec<ExprId>,
     pub whole: bool,
     pub rank: (i32, bool),
-    pub copied: bool,
+    pub copied_states: u64,
 }
 
 /// All that the minimal automaton of an expression depends on.
@@ -62,7 +61,6 @@ pub(super) struct PartKey {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct AloneKey {
     pub expr: ExprId,
-    pub copied: bool,
     pub copied_states: u64,
 }
 

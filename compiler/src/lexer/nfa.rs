@@ -445,28 +445,19 @@ impl<'a> Builder<'a> {
             return self.lower_and(parts, depth);
         }
         let counted = self.counted.len();
-        let mut result = None;
-        if self.may_count() {
+        if self.counting.copied_states_of(self.id) < u64::MAX {
             self.product = Product::Small;
-            result = self.lower_and(parts, depth).ok();
-            // A counter would go with the rest of a product that is to be small.
-            result = result.filter(|_| self.counted.len() == counted);
+            let small = self.lower_and(parts, depth);
+            if small.is_ok() && self.counted.len() == counted {
+                self.product = Product::None;
+                return small;
+            }
             self.counted.truncate(counted);
         }
-        let result = result.map_or_else(
-            || {
-                self.product = Product::Any;
-                self.lower_and(parts, depth)
-            },
-            Ok,
-        );
+        self.product = Product::Any;
+        let any = self.lower_and(parts, depth);
         self.product = Product::None;
-        result
-    }
-
-    /// Whether repeats of this terminal may be counted.
-    fn may_count(&self) -> bool {
-        self.counting.copied_states < u64::MAX && !self.counting.copied.contains(&self.id)
+        any
     }
 
     fn lower_and(&mut self, parts: &'a [Expr], depth: usize) -> Result<Option<Node<'a>>, LexerError> {
@@ -533,11 +524,12 @@ impl<'a> Builder<'a> {
     /// A counter for so many copies, if they are to be counted.
     fn counter(&mut self, body: &Node<'a>, copies: u32) -> Result<Option<u32>, LexerError> {
         let size = u64::from(copies).saturating_mul(body.size.saturating_add(1));
-        let most = match self.product {
-            Product::Any => self.counting.copied_states / 16,
-            _ => self.counting.copied_states,
+        let most = match self.counting.copied_states_of(self.id) {
+            u64::MAX => u64::MAX,
+            states if self.product == Product::Any => states / 16,
+            states => states,
         };
-        if copies < COPIES || size <= most || !self.may_count() {
+        if copies < COPIES || size <= most {
             return Ok(None);
         }
         let (length, body) = (copies - COPIES_BEFORE - COPIES_AFTER, Arc::new(self.dfa(body)?));

@@ -100,11 +100,7 @@ pub(super) struct Alone {
 impl Alone {
     /// The one of a terminal; none if it is too large to look at.
     fn of(terminals: &Terminals, id: TerminalId, counting: &Counting) -> Option<Arc<Self>> {
-        let key = AloneKey {
-            expr: terminals.number(id),
-            copied: counting.copied.contains(&id),
-            copied_states: counting.copied_states,
-        };
+        let key = AloneKey { expr: terminals.number(id), copied_states: counting.copied_states_of(id) };
         terminals.known.alone(key, || {
             let dfa = LexerDfa::counted(terminals, &[id], false, &LIMITS, counting).ok()?;
             let goes_on = (0..dfa.state_count() as u32).map(|q| dfa.row(q).iter().any(|&to| to != DEAD)).collect();

@@ -57,14 +57,11 @@ impl<'a> Part<'a> {
 
     /// The minimal automaton, as a part of terminal `id`; none if it matches nothing.
     pub(super) fn minimal(&self, terminals: &Terminals, id: TerminalId, counting: &Counting) -> MaybeMinimal {
-        let counts = counting.copied_states < u64::MAX && !counting.copied.contains(&id);
+        let copied_states = counting.copied_states_of(id);
         let Terminals { all, known, limits, .. } = terminals;
         let build = || Minimal::of(self.expr, (&all[id as usize].name, id), limits, counting);
-        let find = || {
-            let copied_states = if counts { counting.copied_states } else { u64::MAX };
-            known.minimal(PartKey { expr: self.number(known), copied_states, limits: limits.clone() }, build)
-        };
-        self.minimal[usize::from(counts)].get_or_init(find).clone()
+        let find = || known.minimal(PartKey { expr: self.number(known), copied_states, limits: limits.clone() }, build);
+        self.minimal[usize::from(copied_states < u64::MAX)].get_or_init(find).clone()
     }
 }
 
