@@ -105,7 +105,7 @@ struct First {
 }
 
 /// A state, `local` of its region, and the nearest of the first `bases` bases: `base`, which is `other` of the region.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Pair {
     x: u32,
     region: Arc<Region>,
@@ -173,16 +173,11 @@ pub(crate) fn build(mut builder: Builder) -> TerminalDwa {
                 done += 1;
             }
         };
-        let (ahead, ()) = parallel::join(!pairs.is_empty(), || compare_ahead(&pairs, &trie), make);
-        builder.ahead = ahead;
+        let compare = || parallel::map(&pairs, |pair| pair.region.differences(&trie, pair.local, pair.other));
+        let (differences, ()) = parallel::join(!pairs.is_empty(), compare, make);
+        builder.ahead = pairs.into_iter().zip(differences).map(|found| (found.0.x, found)).collect();
     }
     TerminalDwa { outcomes: builder.walker.outcomes, partitions: builder.partitions, recipes }
-}
-
-/// How the states of some pairs differ, found out on several threads.
-fn compare_ahead(pairs: &[Pair], trie: &Trie) -> FxHashMap<u32, (Pair, Arc<Differences>)> {
-    let found = parallel::map(pairs, |pair| pair.region.differences(trie, pair.local, pair.other));
-    pairs.iter().zip(found).map(|(pair, differences)| (pair.x, (pair.clone(), differences))).collect()
 }
 
 impl Builder {

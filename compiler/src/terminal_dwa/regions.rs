@@ -378,11 +378,7 @@ impl Region {
                     };
                     states.truncate(depth + 1);
                     states.push(to);
-                    match events[begun..].last_mut() {
-                        Some(last) if last.hi == tokens.start && self.ends_alike(last, to) => last.hi = hi,
-                        _ if tokens.start < hi => events.push(Event { lo: tokens.start, hi, state: to, node: NONE }),
-                        _ => {}
-                    }
+                    self.end_in(to, (tokens.start, hi), begun, events);
                     next
                 }
                 Way::After(NOTHING) => end,
@@ -484,10 +480,7 @@ impl Region {
             };
             if tokens.start < hi && self.shape.live[to as usize] != self.shape.live[other as usize] {
                 found.lose(begun.0, tokens.start, hi);
-                match found.own[begun.1..].last_mut() {
-                    Some(last) if last.hi == tokens.start && self.ends_alike(last, to) => last.hi = hi,
-                    _ => found.own.push(Event { lo: tokens.start, hi, state: to, node: NONE }),
-                }
+                self.end_in(to, (tokens.start, hi), begun.1, &mut found.own);
             }
             states.truncate(depth + 1);
             states.push((to, other));
@@ -495,8 +488,14 @@ impl Region {
         }
     }
 
-    fn ends_alike(&self, event: &Event, state: u32) -> bool {
-        event.node == NONE && self.shape.live[event.state as usize] == self.shape.live[state as usize]
+    /// Add tokens that end in a state, to the last event if they come next and do the same, unless it is of the first `begun`.
+    fn end_in(&self, state: u32, (lo, hi): (u32, u32), begun: usize, events: &mut Vec<Event>) {
+        let live = |state: u32| self.shape.live[state as usize];
+        match events[begun..].last_mut() {
+            Some(last) if last.hi == lo && last.node == NONE && live(last.state) == live(state) => last.hi = hi,
+            _ if lo < hi => events.push(Event { lo, hi, state, node: NONE }),
+            _ => {}
+        }
     }
 
     /// Whether tokens leave the region after the same, at siblings, of which the next follows the last of those so far.
