@@ -269,3 +269,30 @@ pub(crate) fn supervise<R: Send + 'static>(
     });
     (result, control)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_limits_what_is_optional_may_take_so_much_memory() {
+        static TAKEN: AtomicUsize = AtomicUsize::new(0);
+        let decide = |taken: usize, is_optional: bool, budget: &Budget| {
+            TAKEN.store(0, Ordering::Relaxed);
+            let control = Control::new(budget, None);
+            if is_optional {
+                control.rest_is_optional();
+            }
+            TAKEN.store(taken, Ordering::Relaxed);
+            control.decide(budget, Instant::now())
+        };
+        let budget = Budget { partial: true, allocated: Some(|| TAKEN.load(Ordering::Relaxed)), ..Budget::default() };
+        assert_eq!(decide(MOST_OPTIONAL + 1, true, &budget), Some(Stop::Memory));
+        assert_eq!(decide(MOST_OPTIONAL, true, &budget), None);
+        assert_eq!(decide(MOST_OPTIONAL + 1, false, &budget), None);
+        let whole = Budget { partial: false, ..budget.clone() };
+        assert_eq!(decide(MOST_OPTIONAL + 1, true, &whole), None);
+        let limited = Budget { max_seconds: Some(1e9), ..budget };
+        assert_eq!(decide(MOST_OPTIONAL + 1, true, &limited), None);
+    }
+}

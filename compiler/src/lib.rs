@@ -92,8 +92,8 @@ pub struct Stats {
     pub sizes: Sizes,
 }
 
-/// Lexer states up to which a build that has no limits makes their rows ahead of time. One of more takes minutes, for states
-/// of which a text meets a few: the products of bounded strings.
+/// Lexer states up to which a build that has no limits makes their rows ahead of time. One of more takes ten
+/// seconds to minutes, for states of which a text meets a few: the products of bounded strings.
 const MOST_STATES_AHEAD: usize = 1 << 14;
 
 /// Counts, by name.
@@ -277,8 +277,10 @@ impl Build {
                 Ok(CompileError::Budget { limit, stage })
             }
             Stop::Memory => {
-                let limit =
-                    format!("max_memory_mb = {}", mebibytes(budget.max_memory.unwrap_or(control::MOST_OPTIONAL)));
+                let limit = match budget.max_memory {
+                    Some(most) => format!("max_memory_mb = {}", mebibytes(most)),
+                    None => format!("the default limit of {} MiB", mebibytes(control::MOST_OPTIONAL)),
+                };
                 Ok(CompileError::Budget { limit, stage })
             }
         }
