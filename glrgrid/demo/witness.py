@@ -99,9 +99,8 @@ class Witness:
             cursor.execute(statement, PARAMETERS).fetchmany(ROWS)
         except sqlite3.Error as error:
             outcome.error = None if str(error) == "interrupted" else str(error)
-        except (
-            UnicodeDecodeError
-        ):  # SQLite quotes bytes of the statement, as of a JSON path, and Python wants text
+        except UnicodeDecodeError:
+            # SQLite quotes bytes of the statement, as of a JSON path, and Python wants text.
             outcome.error = "an error whose message is no text"
         finally:
             cursor.close()
